@@ -4,7 +4,8 @@
         server.fault("unavailable", times=2)
         ...
 
-It needs the server: `pip install 'cloudconsole[server]'`. With pytest, use the fixtures of the plugin instead.
+It needs the `server` extra. With pytest, use the fixtures of the plugin instead. Control requests use `http.client`, so
+that they work even if a test replaces the client's HTTP library.
 """
 
 import json

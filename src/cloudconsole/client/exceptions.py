@@ -14,6 +14,9 @@ ConsoleError
 └── ConnectionFailed     no connection, a lost connection, or no response in time
 
 The envelope's `code` decides, whatever the HTTP status; `error` distinguishes errors with the same code.
+
+Not `spec.errors`, the errors that this server sends: other consoles may send others, and some errors, such as a failed
+connection, are never sent.
 """
 
 from typing import Any, Final

@@ -1,4 +1,8 @@
-"""Typed results of the actions; `raw` is the data as received, including unknown fields."""
+"""Typed results of the actions; `raw` is the data as received, including unknown fields.
+
+Not `spec.records`, which define the JSON that the server sends: here, names follow Python, amounts are Decimal,
+times are datetime, and `decoding` accepts the deviations of other consoles.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

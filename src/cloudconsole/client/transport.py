@@ -1,4 +1,8 @@
-"""Adapter between steps and the HTTP library, for sync and async clients."""
+"""Adapter between steps and the HTTP library, for sync and async clients.
+
+Not shared with the OpenStack client, which the plain install does not have: here, cookies belong to the session, and
+nothing limits concurrency or records metrics.
+"""
 
 import ssl
 import time

@@ -1,4 +1,7 @@
-"""HTTP client of the suite and the console under test; requests are limited in number, time and size."""
+"""HTTP client of the suite and the console under test; requests are limited in number, time and size.
+
+`cloudconsole.client` would hide what the suite examines: it retries, logs in again and rejects invalid responses.
+"""
 
 import asyncio
 import json

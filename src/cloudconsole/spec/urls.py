@@ -1,4 +1,8 @@
-"""Normalise a console's base URL for comparison."""
+"""Normalise a console's base URL for comparison.
+
+For clients, so it accepts what users type, such as international host names. `core.url_normalisation` is stricter: by
+its result the server decides which hosts and identity endpoints to trust.
+"""
 
 from ipaddress import IPv6Address
 from typing import Final

@@ -1,4 +1,8 @@
-"""HTTP client for OpenStack services, with error mapping."""
+"""HTTP client for OpenStack services, with error mapping.
+
+Not the console's own client: it sends tokens instead of cookies to many services, limits the concurrency of each,
+reports to an observer, and maps failures to API errors.
+"""
 
 import asyncio
 import logging

@@ -1,4 +1,8 @@
-"""Probe a URL and report on its certificate and clock."""
+"""Probe a URL and report on its certificate and clock.
+
+It uses `http.client`, because HTTP libraries hide what it reports: an untrusted certificate, and how far a failed
+connection got.
+"""
 
 import http.client
 import json

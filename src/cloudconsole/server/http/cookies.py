@@ -1,4 +1,7 @@
-"""The console's cookies: parse them from a Cookie header, and build Set-Cookie values."""
+"""The console's cookies: parse them from a Cookie header, and build Set-Cookie values.
+
+A Cookie header has another syntax than the Set-Cookie values that `spec.http` parses for clients.
+"""
 
 import re
 from email.utils import formatdate
