@@ -23,7 +23,7 @@ from typing import IO, Any, Final, NamedTuple, Self
 
 from cloudconsole.cli.commands import COMMANDS
 
-LONGEST_SECONDS: Final = 120
+MAX_WAIT_SECONDS: Final = 120
 _PRELOADED: Final = (
     *("tests.fork_server", "cloudconsole.cli.entry", "cloudconsole.cli.main", "cloudconsole.cli.connection"),
     # What a client loads for its first call, and a server as it begins.
@@ -45,7 +45,7 @@ def run_warm(
         output = out.fileno() if stdout is None else stdout
         process = WarmProcess(arguments, environment, folder, stdin=given.fileno(), stdout=output, stderr=err.fileno())
         try:
-            code = process.wait(LONGEST_SECONDS)
+            code = process.wait(MAX_WAIT_SECONDS)
         finally:
             process.kill()
         return subprocess.CompletedProcess(list(arguments), code, _all_of(out), _all_of(err))

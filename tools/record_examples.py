@@ -58,7 +58,7 @@ def _load_sample(data: Path, file: Path) -> None:
 
 async def _call_all(console: Console) -> dict[str, Any]:
     cookies, response = await _send(console, ("GET", "/api/", {}, b""))
-    examples = {OPEN_SESSION.name: {"body": {}, "answer": json.loads(response)}}
+    examples = {OPEN_SESSION.name: {"body": {}, "response": json.loads(response)}}
     token = cookies["csrftoken"]
     user = {"username": "demo", "password": SAMPLE_PASSWORDS["demo"]}
     login = {"csrfmiddlewaretoken": token, **user, "region": f"{BASE}/v3"}
@@ -68,7 +68,7 @@ async def _call_all(console: Console) -> dict[str, Any]:
     for action in ACTIONS:
         body = {"action": action.name, **{name: PARAMETERS[name] for name in action.parameters}}
         _, response = await _send(console, ("POST", "/api/", headers, json.dumps(body).encode()))
-        examples[action.name] = {"body": body, "answer": json.loads(response)}
+        examples[action.name] = {"body": body, "response": json.loads(response)}
     return examples
 
 

@@ -75,7 +75,7 @@ def _operations(operations: list[str], paths: dict[str, str]) -> str:
 
 def _action(document: dict[str, Any], action: dict[str, Any]) -> str:
     name, data = action["name"], data_schema(document, action["name"])
-    body, answer = example_of(document, name)
+    body, response = example_of(document, name)
     parameters = parameter_rows(document, name)
     parts = [
         f"## {name}\n",
@@ -85,7 +85,7 @@ def _action(document: dict[str, Any], action: dict[str, Any]) -> str:
         f"`data`: {type_text(data, document)}.\n",
         _fields(field_rows(document, data)),
         f"```json\n{shown(body)}\n```\n",
-        f"```json\n{shown(answer)}\n```\n",
+        f"```json\n{shown(response)}\n```\n",
     ]
     return "\n".join(parts)
 

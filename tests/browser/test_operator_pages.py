@@ -34,7 +34,7 @@ PAGES = {
     "news": "/admin/news/",
     "news-add": "/admin/news/add/",
     "audit": "/admin/audit/",
-    "logins": "/admin/audit/?trail=access",
+    "logins": "/admin/audit/?log=access",
     "missing": "/admin/tenant/one/?key=unknown",
 }
 

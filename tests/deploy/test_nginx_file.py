@@ -93,8 +93,8 @@ def test_error_messages_match_the_console(error: errors.ApiError, language: Lang
 @pytest.mark.parametrize("error", [*ERRORS, errors.TooManyRequests(1)], ids=lambda error: error.error)
 def test_error_responses_are_envelopes(error: errors.ApiError) -> None:
     body = f'{{"message":"$cloudconsole_message","code":{error.code},"data":{{}},"error":"{error.error}"}}'
-    assert re.search(rf"location = /.refused/{error.code} {{.* return {error.code} '{re.escape(body)}'; }}\n", FILE)
-    assert re.search(rf"^    error_page {error.code} (= )?/.refused/{error.code};$", FILE, re.MULTILINE)
+    assert re.search(rf"location = /.error/{error.code} {{.* return {error.code} '{re.escape(body)}'; }}\n", FILE)
+    assert re.search(rf"^    error_page {error.code} (= )?/.error/{error.code};$", FILE, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

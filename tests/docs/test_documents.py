@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_setting_is_documented_with_what_it_may_be(setting: Setting) -> None:
     document = (ROOT / "docs/reference/settings.md").read_text()
     (row,) = (line for line in document.splitlines() if line.startswith(f"| `{setting.name}` |"))
-    assert row.endswith(f"| {setting.kind.wanted} | {setting.help} |")
+    assert row.endswith(f"| {setting.kind.requirement} | {setting.help} |")
 
 
 def test_the_sample_file_with_every_line_in_force_gives_the_defaults(tmp_path: Path) -> None:

@@ -123,8 +123,8 @@ def test_nor_after_a_refusal(tmp_path: Path, flags: list[str]) -> None:
 def test_where_a_folder_is_given_no_other_is_made(tmp_path: Path) -> None:
     parser = Parser(prog="cloudconsole serve")
     serve.add_arguments(parser)
-    with apply_test_defaults(parser.parse_args(["--test-mode", "--data", str(tmp_path)])) as stand_ins:
-        assert stand_ins == {}
+    with apply_test_defaults(parser.parse_args(["--test-mode", "--data", str(tmp_path)])) as default_overrides:
+        assert default_overrides == {}
 
 
 def test_a_folder_that_is_given_stays(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def copy(data: Path, address: str, tell: Tell = lambda step: None, *, while_serv
     """Whether the store was written to since."""
     target = Dsn(address)
     return copy_to_postgres(
-        SqliteStore(data), target, actor="tester", now=int(NOON), while_served=while_served, tell=tell
+        SqliteStore(data), target, actor="tester", now=int(NOON), while_served=while_served, on_progress=tell
     ).is_behind
 
 

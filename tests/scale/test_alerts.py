@@ -96,7 +96,7 @@ CASES = {
     ),
     "CloudConsoleChangeLeaseLost": gauge("cloudconsole_store_lease_lost_workers", 1, 0),
     "CloudConsoleStoreUnreadable": gauge("cloudconsole_store_readable", 0, 1),
-    "CloudConsoleFailingCalls": Case(
+    "CloudConsoleFailingRequests": Case(
         {**CALLS, **refused("unavailable", 40), **refused("upstream_failed", 40)},
         {**CALLS, **refused("unavailable", 40), **refused("login_required", 600)},
     ),
@@ -112,13 +112,13 @@ CASES = {
             **slow_calls(LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, ADMIN_UI),
         },
     ),
-    "CloudConsoleLoginsRefused": Case(
+    "CloudConsoleLoginsRejected": Case(
         {**logins("invalid_credentials", 40), **logins("too_many_requests", 40)},
         {**logins("invalid_credentials", 40), **logins("ok", 400)},
         {"job": "cloudconsole"},
     ),
     "CloudConsoleLoginFlood": gauge("cloudconsole_password_checks_waiting", 60, 20),
-    "CloudConsoleConnectionsRefused": Case(
+    "CloudConsoleConnectionsRejected": Case(
         {f'cloudconsole_connection_rejections_total{{{AT},status="{status}"}}': rising(500) for status in (400, 408)},
         {f'cloudconsole_connection_rejections_total{{{AT},status="408"}}': rising(500)},
     ),

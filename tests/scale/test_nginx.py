@@ -178,7 +178,7 @@ def test_another_host_is_refused_by_the_console(caller: Caller) -> None:
     assert caller.send("GET", "/api/", {"Host": "evil.example"}).error == "invalid_host"
 
 
-@pytest.mark.parametrize("path", ["/metrics", "/healthz", "/readyz", "//readyz", "/%72eadyz", "/.refused/503"])
+@pytest.mark.parametrize("path", ["/metrics", "/healthz", "/readyz", "//readyz", "/%72eadyz", "/.error/503"])
 def test_what_is_for_those_who_watch_is_not_shown_to_callers(caller: Caller, path: str) -> None:
     answer = caller.send("GET", path)
     assert answer.status == 404

@@ -26,7 +26,7 @@ class Reads:
 
     def __init__(self, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
         # So long that no machine is too slow for what is remembered.
-        self.throttle = LoginThrottle(reader, settle_seconds=3600)
+        self.throttle = LoginThrottle(reader, replication_wait_seconds=3600)
         self.number = 0
         seek = reader.seek
 

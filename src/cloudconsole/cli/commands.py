@@ -130,4 +130,4 @@ def loaded(command: Command) -> tuple[Any, Parser]:
 
 
 def _sentence(purpose: str) -> str:
-    return f"{purpose}。" if current_language() == "zh" else f"{purpose.capitalize()}."
+    return f"{purpose}。" if current_language() == "zh" else f"{purpose[:1].upper()}{purpose[1:]}."

@@ -292,15 +292,15 @@ def import_resources(
     clock: Clock,
     zone: tzinfo,
     force: bool = False,
-    refused_lines: int = 1,
+    max_invalid_lines: int = 1,
 ) -> Iterator[ImportCounts]:
     """Yield the counts after each transaction; raise `CloudFileError` for an invalid line after adding those before it.
 
-    A dry run passes a larger `refused_lines`: the import continues until it has found that many, adding all others.
+    A dry run passes a larger `max_invalid_lines`: the import continues until it has found that many, adding all others.
     """
     tally = ImportCounts()
     seen: int | None = None
-    stops = refused_lines == 1
+    stops = max_invalid_lines == 1
     problems: list[Problem] = []
     for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine), stops=stops):
         with operator_transaction(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as tx:
@@ -312,10 +312,10 @@ def import_resources(
         tally = ImportCounts(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
         yield tally
         problems += checked.problems + batch.problems
-        if len({problem.line for problem in problems}) >= refused_lines:
+        if len({problem.line for problem in problems}) >= max_invalid_lines:
             break
     if problems:
-        listed = sorted({problem.line for problem in problems})[:refused_lines]
+        listed = sorted({problem.line for problem in problems})[:max_invalid_lines]
         raise CloudFileError(name, [problem for problem in problems if problem.line in listed])
 
 

@@ -13,7 +13,7 @@ from cloudconsole.core.url_normalisation import normalise_project
 from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
 from cloudconsole.operator.resource_rules import MAX_VALUE
 from cloudconsole.operator.validation import OR_INVALID
-from cloudconsole.store.passwords import LEAST_COST, is_usable_hash
+from cloudconsole.store.passwords import MIN_COST, is_usable_hash
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _TIME: Final = re.compile(
@@ -64,7 +64,7 @@ def _address(text: str) -> str:
 def _password_hash(text: str) -> str:
     if not is_usable_hash(text):
         raise ValueError(
-            f"must be an argon2id hash of at least {LEAST_COST // 1024} MiB (memory times passes) and "
+            f"must be an argon2id hash of at least {MIN_COST // 1024} MiB (memory times passes) and "
             "at most 64 MiB, 4 passes and 8 lanes"
         )
     return text

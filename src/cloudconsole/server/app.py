@@ -204,7 +204,7 @@ class Console:
     def _render_error(self, error: ApiError, request: Request) -> Response:
         """Render an error as a page for operators, and as an envelope for programs."""
         if self._admin_ui is not None and request.path.startswith(OPERATOR_PATH):
-            return self._admin_ui.refuse(error, request)
+            return self._admin_ui.error_page(error, request)
         return error_response(error, request)
 
     def _check(self, request: Request) -> None:

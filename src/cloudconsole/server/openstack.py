@@ -94,9 +94,9 @@ def open_openstack(
     engine = settings.store.open_engine("cloud")
     projects = Projects(reader, engine, adopter, clock)
     cipher = TokenCipher(settings.token_key_file)
-    manners = settings.manners
+    client_limits = settings.client_limits
     endpoints = {
-        keystone.address: CloudEndpoint(keystone, OpenStackClient(manners, keystone.ca_file, observer))
+        keystone.address: CloudEndpoint(keystone, OpenStackClient(client_limits, keystone.ca_file, observer))
         for keystone in keystones
     }
 
@@ -112,5 +112,5 @@ def open_openstack(
 
     providers = {address: make_provider(endpoint) for address, endpoint in endpoints.items()}
     observed = ObservedResources(reader, activity, writer.write)
-    cloud = OpenStackCloud(endpoints, cipher, reader, observed, manners, clock, settings.zone)
+    cloud = OpenStackCloud(endpoints, cipher, reader, observed, client_limits, clock, settings.zone)
     return OpenStack(cloud, providers, endpoints, engine, adopter)

@@ -91,9 +91,9 @@ class LoginThrottle:
     acknowledged, no worker uses an older decision.
     """
 
-    def __init__(self, reader: Reader, settle_seconds: float) -> None:
+    def __init__(self, reader: Reader, replication_wait_seconds: float) -> None:
         self._reader = reader
-        self._cache_seconds = 0.8 * settle_seconds if settle_seconds else math.inf
+        self._cache_seconds = 0.8 * replication_wait_seconds if replication_wait_seconds else math.inf
         self._blocked: dict[tuple[str, bytes], _Blocked] = {}
 
     async def check(self, network: str, user_hash: bytes, now: int) -> bool:

@@ -66,13 +66,13 @@ class ObservedResources:
         project_id: str,
         seen: Iterable[ObservedResource],
         since: int,
-        anew_since: float | None = None,
+        rewrite_before: float | None = None,
     ) -> None:
         """Store observations that are new or changed since that moment; raise `Unavailable` if that fails.
 
-        With `anew_since`, observations stored before it are stored again.
+        With `rewrite_before`, observations stored before it are stored again.
         """
-        known = {row[:3]: row[3:5] for row in await self.since(endpoint, project_id, anew_since or since)}
+        known = {row[:3]: row[3:5] for row in await self.since(endpoint, project_id, rewrite_before or since)}
         rows = {
             observed[:3]: {"endpoint": endpoint, "project_id": project_id, **observed._asdict()}
             for observed in seen

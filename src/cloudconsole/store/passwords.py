@@ -34,7 +34,7 @@ def needs_rehash(password_hash: str) -> bool:
     return HASHER.check_needs_rehash(password_hash)
 
 
-LEAST_COST: Final = 36 * 1024
+MIN_COST: Final = 36 * 1024
 """Memory in KiB times passes: the lowest that OWASP recommends, such as 19 MiB and 2 passes or 12 MiB and 3."""
 
 _NUMBER: Final = "[1-9][0-9]{0,8}"
@@ -52,7 +52,7 @@ def is_usable_hash(password_hash: str) -> bool:
         1 <= parameters.parallelism <= 8
         and 1 <= parameters.time_cost <= 4
         and parameters.memory_cost <= 64 * 1024
-        and parameters.memory_cost * parameters.time_cost >= LEAST_COST
+        and parameters.memory_cost * parameters.time_cost >= MIN_COST
     )
 
 

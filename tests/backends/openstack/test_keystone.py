@@ -61,13 +61,13 @@ class Desk:
         self.file = file
         self.caller = caller
         self.endpoint = Endpoint(cloud.address)
-        self.manners = ClientLimits()
+        self.client_limits = ClientLimits()
         self.tenants = Tenants()
         self.clock = HeldClock(EXPIRES - 86_400)
 
     def run(self, use: Callable[[KeystoneIdentity], Coroutine[Any, Any, Result]]) -> Result:
         async def used() -> Result:
-            upstream = OpenStackClient(self.manners, trusting_tests())
+            upstream = OpenStackClient(self.client_limits, trusting_tests())
             try:
                 return await use(
                     KeystoneIdentity(self.endpoint, upstream, TokenCipher(self.file), self.tenants, self.clock)
@@ -309,7 +309,7 @@ def test_what_is_no_answer_of_a_keystone_is_a_failure_and_not_a_no(
 
 
 def test_a_slow_keystone_is_a_timeout(desk: Desk, cloud: CloudDouble) -> None:
-    desk.manners = ClientLimits(call_seconds=0.05)
+    desk.client_limits = ClientLimits(call_seconds=0.05)
     cloud.answers(*LOGIN, Reply(instead="freeze"))
     with pytest.raises(UpstreamTimeout):
         desk.log_in()

@@ -171,7 +171,7 @@ def test_lines_since_the_backup_stay_in_the_trail(data: Path, tmp_path: Path) ->
     *kept, (_, newest) = trail(data)
     assert (kept, newest) == (before, "restore")
     (after,) = execute(data, "cloud", "SELECT after FROM operator_audit ORDER BY id DESC LIMIT 1")[0]
-    assert json.loads(str(after))["lines_kept"] == 2
+    assert json.loads(str(after))["audit_entries_retained"] == 2
 
 
 def test_lines_stay_however_often_and_in_which_order_backups_are_restored(data: Path, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_nobody_writes_while_the_last_is_done_for_what_is_put_back(backup: Path,
         with closing(sqlite3.connect(tmp_path / "cloud.db")) as file, file:
             file.execute("INSERT INTO nodes (name) VALUES ('at last')")
 
-    overwrite_database(data, "cloud", tmp_path / "cloud.db", when_still=write)
+    overwrite_database(data, "cloud", tmp_path / "cloud.db", when_locked=write)
     assert len(met) == 1
     assert "at last" in nodes(data)
 

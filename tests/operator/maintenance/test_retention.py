@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, insert, update
 
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance import retention
-from cloudconsole.operator.maintenance.retention import DAY, LEAST_DAYS, RetentionAges, count, in_batches, prune, rules
+from cloudconsole.operator.maintenance.retention import DAY, MIN_DAYS, RetentionAges, count, in_batches, prune, rules
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import DatabaseName, Store
 from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows
@@ -73,12 +73,12 @@ def test_resources_that_ended_long_ago_go_and_no_figure_changes(store: Store, tm
 
 def test_what_ended_in_these_days_or_ends_later_stays(store: Store, tmp_path: Path) -> None:
     fill(store, tmp_path)
-    ends = {"i-1": NOW - LEAST_DAYS * DAY, "k-1": NOW, "v-1": NOW + DAY}
+    ends = {"i-1": NOW - MIN_DAYS * DAY, "k-1": NOW, "v-1": NOW + DAY}
     with changing(store, "cloud") as connection:
         for key, ended in ends.items():
             connection.execute(update(tables.resources).where(tables.resources.c.id == key).values(ended_at=ended))
         counters.recount_all(connection)
-    assert pruned(store, RetentionAges(ended_resources=LEAST_DAYS)) == {"resources": 1}
+    assert pruned(store, RetentionAges(ended_resources=MIN_DAYS)) == {"resources": 1}
     assert keys(store, tables.resources) == ["i-1", "k-1", "v-1"]
 
 

@@ -17,7 +17,7 @@ def test_it_is_not_taken_for_a_replica_that_stands_still(address: Dsn) -> None:
         shown.append(connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar())
 
     with opened(address, "cloud") as engine:
-        apply_cloud_file(engine, *read_cloud_file(SAMPLE_FILE, UTC), name="sample", now=0, actor="tests", refuse=look)
+        apply_cloud_file(engine, *read_cloud_file(SAMPLE_FILE, UTC), name="sample", now=0, actor="tests", require=look)
         with engine.begin() as connection:
             look(connection)
     assert shown == ["10min", "30s"]

@@ -81,7 +81,7 @@ def test_a_connection_that_saw_an_error_is_not_used_again(address: Dsn) -> None:
 def test_so_many_read_at_once_and_in_a_crowd_few_wait(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MAX_CONNECTIONS", 1)
     monkeypatch.setattr(pool, "BURST", 1)
-    monkeypatch.setattr(pool, "MAX_PER_CLIENT", 1)
+    monkeypatch.setattr(pool, "MAX_WAITING_PER_SLOT", 1)
 
     async def crowd() -> list[Row | BaseException | None]:
         async with run_with_reader(PostgresStore(address)) as reader:

@@ -350,9 +350,9 @@ class TestLongTrail:
             ("subject=v-d0000001&since=2023-11-14T22:14:00", 20),
             ("until=2023-11-14T22:13:30", 10),
             ("since=2023-11-14T22:13:25&until=2023-11-14T22:13:30", 5),
-            ("trail=access", 1),
-            ("trail=access&actor=operator&change=operator_", 1),
-            ("trail=access&actor=demo", 0),
+            ("log=access", 1),
+            ("log=access&actor=operator&change=operator_", 1),
+            ("log=access&actor=demo", 0),
         ],
     )
     @pytest.mark.usefixtures("searching")
@@ -372,7 +372,7 @@ class TestLongTrail:
     ("query", "problem"),
     [
         ("since=yesterday", {"since": "must be a time, such as 2026-01-31T08:00:00Z"}),
-        ("trail=access&subject=x", {"subject": "access log entries have no subject: use Who"}),
+        ("log=access&subject=x", {"subject": "access log entries have no subject: use Who"}),
     ],
 )
 def test_a_trail_that_cannot_be_searched_so_says_why(operator: Operator, query: str, problem: dict[str, str]) -> None:

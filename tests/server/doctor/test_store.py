@@ -83,7 +83,7 @@ def test_little_room_is_told(
     check: Check, data: Path, monkeypatch: pytest.MonkeyPatch, least: int, store_size: int, level: str
 ) -> None:
     data.chmod(0o700)
-    monkeypatch.setattr(sqlite, "LEAST_FREE", least)
+    monkeypatch.setattr(sqlite, "MIN_FREE", least)
     if store_size > 1:
         # A file with a hole has a size without needing room.
         free = shutil.disk_usage(data).free

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, create_fields
-from cloudconsole.server.http.body import MAX_PERCENT_SIGNS, MAX_UNESCAPED, MOST_FORM_FIELDS, parse_form, parse_json
+from cloudconsole.server.http.body import MAX_FORM_FIELDS, MAX_PERCENT_SIGNS, MAX_UNESCAPED, parse_form, parse_json
 from cloudconsole.spec.errors import MalformedBody
 
 PARTS = ["%", "%4", "%41", "%c3", "%A9", "%0a", "%3D", "%25", "=", "&", "+", "a", "4", "\r", "\n", "\0", "é", "云"]
@@ -34,9 +34,9 @@ def test_a_form_is_parsed_as_urllib_parses_it(body: str) -> None:
 
 
 def test_a_form_may_have_64_fields_and_no_more() -> None:
-    assert len(parse_form(b"&".join(b"f%d=" % number for number in range(MOST_FORM_FIELDS)))) == MOST_FORM_FIELDS
+    assert len(parse_form(b"&".join(b"f%d=" % number for number in range(MAX_FORM_FIELDS)))) == MAX_FORM_FIELDS
     with pytest.raises(MalformedBody):
-        parse_form(b"&" * MOST_FORM_FIELDS)
+        parse_form(b"&" * MAX_FORM_FIELDS)
 
 
 def test_a_few_unescaped_percent_signs_stand_for_themselves_and_many_are_malformed() -> None:
@@ -52,7 +52,7 @@ def test_an_unescaped_percent_sign_beside_a_thousand_escapes_is_malformed() -> N
 
 
 def test_beside_escapes_too_many_equals_signs_are_malformed() -> None:
-    signs = "=" * (MOST_FORM_FIELDS + MAX_UNESCAPED)
+    signs = "=" * (MAX_FORM_FIELDS + MAX_UNESCAPED)
     assert form(f"name{signs}%41") == {"name": signs[1:] + "A"}
     assert form(f"name{signs}=%41") is None
     assert form(f"name{signs}=A") == {"name": signs + "A"}
@@ -64,7 +64,7 @@ def test_the_largest_operator_form_fits() -> None:
         for noun in ENTITY_TYPES
     }
     around = ["csrfmiddlewaretoken", "key", "seen", "fresh", "force", "preview"]
-    assert max(len(each) for each in names.values()) + len(around) <= MOST_FORM_FIELDS
+    assert max(len(each) for each in names.values()) + len(around) <= MAX_FORM_FIELDS
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, insert, select
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import operator_transaction
-from cloudconsole.server.http import identity_providers
+from cloudconsole.server.http import token_revalidation
 from cloudconsole.server.http.identity_providers import IdentityProvider
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
@@ -157,7 +157,7 @@ def test_a_clock_set_back_asks_again(watched: Watched) -> None:
 
 
 def test_only_so_many_are_remembered(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity_providers, "MAX_REMEMBERED", 2)
+    monkeypatch.setattr(token_revalidation, "MAX_REMEMBERED", 2)
     vigil = watched.vigil()
     for id_hash in (b"1", b"2", b"3"):
         vigil.opened(id_hash)

@@ -35,7 +35,7 @@ def test_they_are_the_same_on_every_machine() -> None:
 def test_they_restart_at_the_kept_place() -> None:
     randomness = SeededRandomSource("a")
     randomness.token_bytes(32)
-    randomness.keep_place()
+    randomness.save_position()
     first = taken(randomness)
     randomness.restart()
     assert taken(randomness) == first

@@ -8,10 +8,10 @@ import pytest
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.postgres import pool
-from cloudconsole.store.postgres.pool import MAX_PER_CLIENT, WaitQueue
+from cloudconsole.store.postgres.pool import MAX_WAITING_PER_SLOT, WaitQueue
 
 NUMBER = 2
-FEW = NUMBER * MAX_PER_CLIENT
+FEW = NUMBER * MAX_WAITING_PER_SLOT
 BURST = 3 * FEW
 PATIENCE = 60.0
 

@@ -110,7 +110,7 @@ def test_what_would_leave_too_little_room_for_serving_is_refused(
     backup: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = disk_usage(target).free
-    monkeypatch.setattr(archive, "LEAST_FREE", 2 * free)
+    monkeypatch.setattr(archive, "MIN_FREE", 2 * free)
     with pytest.raises(StoreError, match=r"needs \d+ bytes, and 0 are available: free some space"):
         read_archive(backup, target)
     assert list(target.iterdir()) == []

@@ -186,8 +186,8 @@ class OpenStackCloud:
         async with self._reader.snapshot() as snapshot:
             book = (await self._prices.read(snapshot)).book
         # Observations under older prices are stored again: a resource costs what it did when last seen.
-        anew_since = max(since, book.last_change(now))
-        await self._observed.record(access.endpoint, access.project_id, observed, since, anew_since)
+        rewrite_before = max(since, book.last_change(now))
+        await self._observed.record(access.endpoint, access.project_id, observed, since, rewrite_before)
 
     async def _deleted(
         self, snapshot: Snapshot, access: CloudCredentials, present: Iterable[BillableResource], since: int

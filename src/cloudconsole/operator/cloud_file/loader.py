@@ -143,18 +143,18 @@ def apply_cloud_file(
     actor: str,
     dry_run: bool = False,
     force: bool = False,
-    refuse: Callable[[Connection], None] = _allow,
+    require: Callable[[Connection], None] = _allow,
 ) -> Summary:
     """Make the store equal to the file; a dry run rolls back.
 
     The rules for single changes apply: quotas, disabled tenants and nodes, and at least one operator who can log in.
-    `refuse` can raise after reading the store in the same transaction.
+    `require` can raise after reading the store in the same transaction.
     """
     # Hashed before the transaction: hashing is slow, and the transaction blocks other writers.
     hashes = rows.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
         allow_idle_transaction(connection)
-        refuse(connection)
+        require(connection)
         tx = OperatorTransaction(connection, actor, now, force=force)
         with ensure_operator_remains(tx):
             summary = Summary(_change(tx, file, hashes))

@@ -42,7 +42,7 @@ class StagedRestore(NamedTuple):
     folder: Path
     name: str
     manifest: Manifest
-    holds: dict[str, int]
+    row_counts: dict[str, int]
     """The number of tenants, accounts and resources."""
 
 
@@ -121,7 +121,7 @@ def restore(
             "cloud": finish_cloud,
         }
         for part, last_step in last_steps.items():
-            overwrite_database(folder, part, database_file(backup.folder, part), when_still=last_step)
+            overwrite_database(folder, part, database_file(backup.folder, part), when_locked=last_step)
     return retained
 
 
@@ -155,7 +155,7 @@ def _retain_audit_log(backup: StagedRestore, folder: Path, part: DatabaseName, l
 
 def _record_restore(backup: StagedRestore, retained: int, *, actor: str, now: int, zone: tzinfo) -> None:
     """Record the restore in the staged database, so that there is no restore without an audit entry."""
-    after = {"made_at": backup.manifest.made_at, **backup.holds, "lines_kept": retained}
+    after = {"made_at": backup.manifest.made_at, **backup.row_counts, "audit_entries_retained": retained}
     with (
         opened(backup.folder, "cloud") as engine,
         operator_transaction(engine, actor=actor, now=now, zone=zone) as tx,

@@ -54,9 +54,9 @@ def copy_to_postgres(
     actor: str,
     now: int,
     while_served: bool = False,
-    tell: Callable[[Step], object],
+    on_progress: Callable[[Step], object],
 ) -> CopyResult:
-    """Copy the whole store or nothing; `tell` receives the progress.
+    """Copy the whole store or nothing; `on_progress` receives the progress.
 
     Unless `while_served`, a served store is rejected and a write to it aborts the copy.
     """
@@ -76,7 +76,7 @@ def copy_to_postgres(
         def step(progress: Step) -> None:
             if not while_served and writes.detected():
                 raise WrittenDuringCopy(store)
-            tell(progress)
+            on_progress(progress)
 
         copying = SqliteImport(source, target, step)
         copying.reject_incompatible_values()

@@ -30,7 +30,7 @@ from cloudconsole.store.tables import (
 PRUNE: Final = "prune"
 """The change in the audit log, where these entries are never removed."""
 DAY: Final = 86_400
-LEAST_DAYS: Final = 7
+MIN_DAYS: Final = 7
 """Billing needs nothing that ended before the current hour; the rest is a margin for clocks and for review."""
 ROWS_PER_TRANSACTION: Final = 1000
 """With more tenants or sessions per transaction, the change log would only report that everything changed."""
@@ -54,8 +54,8 @@ class Rule(NamedTuple):
 def rules(ages: RetentionAges, *, now: int, session_idle: int) -> list[Rule]:
     """Return the rules for these ages; reject ages that are too short."""
     for name, days in ages._asdict().items():
-        if days is not None and days < LEAST_DAYS:
-            raise OperatorError(f"{name}: must be at least {LEAST_DAYS} days")
+        if days is not None and days < MIN_DAYS:
+            raise OperatorError(f"{name}: must be at least {MIN_DAYS} days")
     return [*_configured(ages, now), *_expired(now, session_idle)]
 
 

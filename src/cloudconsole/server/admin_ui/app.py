@@ -87,7 +87,7 @@ class AdminUi:
             routes[OPERATOR_PATH + action.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
         return routes
 
-    def refuse(self, error: ApiError, request: Request) -> Response:
+    def error_page(self, error: ApiError, request: Request) -> Response:
         """Render an API error as a page."""
         if isinstance(error, LoginRequired):
             return self._sign_in.send_there(request)

@@ -100,7 +100,7 @@ _CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     "unit": {"each": "Each", "vcpu": "Per vCPU", "ram_gb": "Per GB of RAM", "gb": "Per GB"},
     "role": {"tenant": "Tenant", "operator": "Operator"},
     "type": {"link": "Link", "directory": "Directory"},
-    "trail": {"changes": "Operators’ changes", "access": "Logins and logouts"},
+    "log": {"changes": "Operators’ changes", "access": "Logins and logouts"},
 }
 _PRICED: Final = {
     ("instance", "each"): "Cloud host",

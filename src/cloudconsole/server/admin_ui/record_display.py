@@ -113,7 +113,7 @@ def related_links_for(entity: EntityType, key: str, record: Record) -> list[tupl
         if entity.name not in (name, "quota") and record.get(name) is not None:
             links.append((f"{name} {record[name]}", link(f"{name}/one/", key=record[name])))
     if entity.name == "account":
-        links.append(("its logins", link("audit/", trail="access", actor=key)))
+        links.append(("its logins", link("audit/", log="access", actor=key)))
     return [*links, ("its changes in the audit log", link("audit/", subject=key, change=f"{entity.name}."))]
 
 

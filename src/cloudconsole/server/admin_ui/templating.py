@@ -14,7 +14,7 @@ from markupsafe import Markup
 from cloudconsole.operator.entities import ENTITY_TYPES, PRICES, EntityType
 from cloudconsole.server.admin_ui.fields import local_time
 from cloudconsole.server.admin_ui.labels import CURRENCY, choice_label, price_name
-from cloudconsole.server.http.body import MOST_FORM_FIELDS, form_pairs
+from cloudconsole.server.http.body import MAX_FORM_FIELDS, form_pairs
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response
@@ -131,7 +131,7 @@ def parse_query(request: Request) -> dict[str, str]:
     query = request.query
     if len(query) > MAX_QUERY:
         query = query[:MAX_QUERY].rpartition(b"&")[0]
-    fields = query.split(b"&", MOST_FORM_FIELDS)[:MOST_FORM_FIELDS]
+    fields = query.split(b"&", MAX_FORM_FIELDS)[:MAX_FORM_FIELDS]
     try:
         pairs = list(form_pairs(b"&".join(fields).decode(errors="replace").encode()))
     except ValueError:

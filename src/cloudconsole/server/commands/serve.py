@@ -82,7 +82,7 @@ def load_initial_cloud(cloud: InitialCloud, settings: Settings, now: int) -> Non
             with read_only(engine).connect() as connection:
                 _reject_not_empty(connection)
             data = (cloud.content, cloud.passwords)
-            apply_cloud_file(engine, *data, name=cloud.source.name, now=now, actor=actor, refuse=_reject_not_empty)
+            apply_cloud_file(engine, *data, name=cloud.source.name, now=now, actor=actor, require=_reject_not_empty)
             # Other replicas may already be serving the store.
             wait_for_replicas(settings)
         except _StoreNotEmpty:
@@ -122,15 +122,15 @@ def run(arguments: argparse.Namespace) -> int:
     notifier = Notifier.from_environment()
     # Until the server installs its handlers there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with apply_test_defaults(arguments) as stand_ins:
-        return _run(arguments, stand_ins, notifier)
+    with apply_test_defaults(arguments) as default_overrides:
+        return _run(arguments, default_overrides, notifier)
 
 
-def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: Notifier) -> int:
+def _run(arguments: argparse.Namespace, default_overrides: Mapping[str, Any], notifier: Notifier) -> int:
     try:
         flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
         warn_password_in_arguments(arguments.database)
-        settings = load_settings(flags=flags, stand_ins=stand_ins)
+        settings = load_settings(flags=flags, default_overrides=default_overrides)
         runtime = read_test_runtime(arguments, settings)
         configure_logging(settings)
         certificate = read_certificate(settings)
@@ -155,7 +155,7 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
             )
     except (SettingError, StoreError, ListenError, OperatorError, IncompatibleDependency) as problem:
         return exit_with_error(str(problem))
-    port, is_temporary = listener.getsockname()[1], settings.data == stand_ins.get("data")
+    port, is_temporary = listener.getsockname()[1], settings.data == default_overrides.get("data")
     start = StartInfo(settings, port, runtime, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
     # From here on there is something to stop. SystemExit raised in a handler can be swallowed, for example in a
     # finalizer, so signals stay blocked until the server installs its handlers.
@@ -178,7 +178,7 @@ def _prepare_store(settings: Settings, runtime: ServerRuntime) -> None:
     elif settings.database is not None:
         raise SettingError("database: test mode supports the embedded store only; remove the setting")
     else:
-        prepare(settings.data, for_desk=True, actor=user_name())
+        prepare(settings.data, test_mode=True, actor=user_name())
         hold_until_exit(settings.data)
         runtime.end_older_sessions(settings.data)
 

@@ -92,7 +92,7 @@ def sample_file() -> str:
     for group, settings in _groups():
         lines += [f"# ---- {group} ----", ""]
         for setting in settings:
-            lines += [f"# {setting.help}", f"# ({setting.kind.wanted})", *_sample_lines(setting), ""]
+            lines += [f"# {setting.help}", f"# ({setting.kind.requirement})", *_sample_lines(setting), ""]
     return "\n".join(lines)
 
 
@@ -103,7 +103,7 @@ def settings_document() -> str:
         lines += [f"## {group}", "", "| setting | default | value | meaning |", "|---|---|---|---|"]
         for setting in settings:
             default = "none" if setting.default is None else f"`{_toml(setting.default)}`"
-            lines.append(f"| `{setting.name}` | {default} | {setting.kind.wanted} | {setting.help} |")
+            lines.append(f"| `{setting.name}` | {default} | {setting.kind.requirement} | {setting.help} |")
         lines.append("")
     return "\n".join([*lines, _DOCUMENT_TAIL])
 
@@ -113,7 +113,7 @@ def _groups() -> Iterator[tuple[str, Iterator[Setting]]]:
 
 
 def _help(setting: Setting) -> str:
-    notes = [] if isinstance(setting.kind, Switch) else [setting.kind.wanted]
+    notes = [] if isinstance(setting.kind, Switch) else [setting.kind.requirement]
     if setting.default not in (None, ()):
         notes.append("default: " + _toml(setting.default).strip('"'))
     return f"{setting.help} ({'; '.join(notes)})"

@@ -35,16 +35,16 @@ def read_settings_file(file: Path) -> dict[str, Any]:
 def load_settings(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, str | None] | None = None,
-    stand_ins: Mapping[str, Any] | None = None,
+    default_overrides: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Return the effective settings; unknown settings are errors.
 
-    The flag `config` names the file. `stand_ins` replace defaults.
+    The flag `config` names the file. `default_overrides` replace defaults.
     """
     loader = read_values(environment, flags)
     if loader.problems:
         raise SettingError("\n".join(loader.problems))
-    return Settings(**{**(stand_ins or {}), **loader.values})
+    return Settings(**{**(default_overrides or {}), **loader.values})
 
 
 def read_values(

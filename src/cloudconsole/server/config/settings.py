@@ -231,7 +231,7 @@ class Settings:
         return PasswordPolicy(self.password_min_length)
 
     @property
-    def manners(self) -> ClientLimits:
+    def client_limits(self) -> ClientLimits:
         """Limits of requests to a cloud."""
         return ClientLimits(
             call_seconds=self.cloud_call_timeout,

@@ -16,7 +16,7 @@ from cloudconsole.server.net import Network
 class SettingType(ABC):
     """Parser and validator of a setting; a ValueError says what is wrong or what is expected."""
 
-    wanted: str
+    requirement: str
     """Description of valid values, for help, documents and errors."""
     metavar: str
     example: Any = None
@@ -31,7 +31,7 @@ class SettingType(ABC):
         """Validate a value of a TOML file."""
 
     def error(self) -> ValueError:
-        return ValueError(f"must be {self.wanted}")
+        return ValueError(f"must be {self.requirement}")
 
 
 class WholeNumber(SettingType):
@@ -39,7 +39,7 @@ class WholeNumber(SettingType):
 
     def __init__(self, low: int, high: int) -> None:
         self._low, self._high = low, high
-        self.wanted = f"a whole number from {low} to {high}"
+        self.requirement = f"a whole number from {low} to {high}"
 
     def from_text(self, text: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,12}", text):
@@ -53,7 +53,7 @@ class WholeNumber(SettingType):
 
 
 class Switch(SettingType):
-    wanted = "true or false"
+    requirement = "true or false"
     metavar = "true|false"
 
     def from_text(self, text: str) -> bool:
@@ -72,7 +72,7 @@ class Switch(SettingType):
 class Choice(SettingType):
     def __init__(self, *options: str) -> None:
         self._options = options
-        self.wanted = f"{', '.join(options[:-1])} or {options[-1]}"
+        self.requirement = f"{', '.join(options[:-1])} or {options[-1]}"
         self.metavar = "|".join(options)
 
     def from_text(self, text: str) -> str:
@@ -87,10 +87,10 @@ class Choice(SettingType):
 class Word(SettingType):
     """Text parsed by `read`, which returns None for invalid text."""
 
-    def __init__(self, read: Callable[[str], Any], metavar: str, wanted: str, *examples: str) -> None:
+    def __init__(self, read: Callable[[str], Any], metavar: str, requirement: str, *examples: str) -> None:
         self._read = read
         self.metavar = metavar
-        self.wanted = f"{wanted}, such as {' or '.join(examples)}" if examples else wanted
+        self.requirement = f"{requirement}, such as {' or '.join(examples)}" if examples else requirement
         self.example = examples[0] if examples else None
 
     def from_text(self, text: str) -> Any:
@@ -111,7 +111,7 @@ class ListOf(SettingType):
     def __init__(self, item: Word) -> None:
         self._item = item
         self.metavar = f"{item.metavar},..."
-        self.wanted = f"a list, each {item.wanted}"
+        self.requirement = f"a list, each {item.requirement}"
         self.example = [item.example]
 
     def from_text(self, text: str) -> tuple[Any, ...]:
@@ -126,7 +126,7 @@ class ListOf(SettingType):
         try:
             return self._item.from_file(item)
         except ValueError:
-            raise ValueError(f"{item!r} is not {self._item.wanted}") from None
+            raise ValueError(f"{item!r} is not {self._item.requirement}") from None
 
 
 class ListenAddress(NamedTuple):

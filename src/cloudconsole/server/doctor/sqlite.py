@@ -16,7 +16,7 @@ from cloudconsole.store.base import BUSY_SECONDS, DATABASE_NAMES
 from cloudconsole.store.sql import is_lock_error
 from cloudconsole.store.sqlite.backup import connect
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.permissions import LEAST_FREE, find_unsafe_permissions, user_named
+from cloudconsole.store.sqlite.permissions import MIN_FREE, find_unsafe_permissions, user_named
 
 
 def access_problem(case: DoctorContext) -> Finding | None:
@@ -133,7 +133,7 @@ def _free_space(data: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(data).free
     used = sum(file.stat().st_size for file in _files(data))
     fix = "free space on its disk, or move the directory to a larger one"
-    if free < LEAST_FREE:
+    if free < MIN_FREE:
         yield problem(f"only {_megabytes(free)} are free for {data}: logins will soon fail", fix)
     elif free < 2 * used:
         yield warning(f"{_megabytes(free)} are free for a store of {_megabytes(used)}: a restore needs twice that", fix)
@@ -154,14 +154,14 @@ def _megabytes(size: int) -> str:
     return f"{size / 1024**2:.0f} MB"
 
 
-LONGEST_SECONDS: float = BUSY_SECONDS
+MAX_WAIT_SECONDS: float = BUSY_SECONDS
 """Time that the console waits before it responds with 503."""
 
 
 def lock_findings(file: Path) -> Iterator[Finding]:
     """Report a database whose write lock is not available within the time that the console waits."""
     try:
-        with closing(connect(file, timeout=LONGEST_SECONDS)) as connection:
+        with closing(connect(file, timeout=MAX_WAIT_SECONDS)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
     except sqlite3.OperationalError as error:

@@ -22,7 +22,7 @@ from cloudconsole.spec.http import JSON
 
 MAX_IDENTIFIER: Final = 64
 
-MOST_FORM_FIELDS: Final = 64
+MAX_FORM_FIELDS: Final = 64
 """Also applies to the operator pages, whose largest form has about 35 fields."""
 MAX_UNESCAPED: Final = 16
 """Unescaped percent signs per form; also unescaped equals signs in the values of a form that has escapes."""
@@ -103,7 +103,7 @@ def _value(raw: Raw) -> Any:
 
 def parse_form(body: bytes) -> dict[str, str]:
     """Return all fields of a form; the last value of a repeated field counts."""
-    if _has_more(b"&", MOST_FORM_FIELDS - 1, body):
+    if _has_more(b"&", MAX_FORM_FIELDS - 1, body):
         raise MalformedBody
     try:
         # Invalid UTF-8 must not become valid through an adjacent escape.
@@ -121,7 +121,7 @@ def form_pairs(text: bytes) -> Iterator[tuple[bytes, bytes]]:
             is_escaped = strays <= MAX_UNESCAPED
         else:
             is_escaped = text.translate(_HEX_AS_0).count(b"%00") == percent_signs
-        if not is_escaped or _has_more(b"=", MOST_FORM_FIELDS + MAX_UNESCAPED, text):
+        if not is_escaped or _has_more(b"=", MAX_FORM_FIELDS + MAX_UNESCAPED, text):
             raise ValueError("too many unescaped percent or equals signs")
         for pair in text.translate(_AS_QUOTED_PRINTABLE).split(b"&"):
             if pair:

@@ -37,8 +37,8 @@ class LoginEndpoint:
         if endpoint != LOCAL_REGION:
             request.user = await self.authenticator.known_username(username, endpoint)
         replaces = [session_id for session_id, _ in request.head.sessions]
-        wanted = SessionRequest(csrf_seed, replaces, endpoint=endpoint)
-        session_id = await self.authenticator.login(request, username, password, wanted)
+        new_session = SessionRequest(csrf_seed, replaces, endpoint=endpoint)
+        session_id = await self.authenticator.login(request, username, password, new_session)
         return self._logged_in(session_id, csrf_seed, request)
 
     async def logout(self, request: Request) -> Response:

@@ -98,23 +98,25 @@ class Authenticator:
         """Return the username if the endpoint has such an account, for the logs."""
         return username if await self.providers[endpoint].backend.knows_username(username) else None
 
-    async def login(self, request: Request, username: str, password: str, wanted: SessionRequest) -> str:
+    async def login(self, request: Request, username: str, password: str, new_session: SessionRequest) -> str:
         """Authenticate the user and return the id of a new session.
 
         Unknown usernames, wrong passwords and missing roles are rejected alike, in text and duration.
         """
         network, client = throttle_address(request.address), request.client
-        attempt = LoginAttempt(username, network, client, wanted.event, _counted_as(username, wanted.endpoint))
+        attempt = LoginAttempt(
+            username, network, client, new_session.event, _counted_as(username, new_session.endpoint)
+        )
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
-        tier = await self._tier(username, wanted.endpoint, network, has_failures=has_failures)
-        provider = self.providers[wanted.endpoint]
+        tier = await self._tier(username, new_session.endpoint, network, has_failures=has_failures)
+        provider = self.providers[new_session.endpoint]
         async with provider.limiter.slot(tier, attempt.user_hash, widest(network)):
             proven = await provider.backend.authenticate(attempt.username, password, attempt.client)
-        if proven is None or not _has_role(proven, wanted.role):
+        if proven is None or not _has_role(proven, new_session.role):
             await self.writer.write(self.activity.record_failure, attempt, request.user, self._now())
             raise InvalidCredentials
         request.user = proven.log_name
-        session_id = await self._open_session(attempt, proven, wanted)
+        session_id = await self._open_session(attempt, proven, new_session)
         self.recent.record(proven.log_name, widest(network))
         if isinstance(proven, Account) and proven.outdated_hash is not None:
             await self.rehasher.rehash(proven, password)
@@ -140,15 +142,15 @@ class Authenticator:
         return Priority.SUSPECT if has_failures and not self.recent.has_network(around) else Priority.PLAIN
 
     async def _open_session(
-        self, attempt: LoginAttempt, proven: Account | FederatedUser, wanted: SessionRequest
+        self, attempt: LoginAttempt, proven: Account | FederatedUser, new_session: SessionRequest
     ) -> str:
-        session_id, now = self.sessions.new_id(wanted.prefix), self._now()
+        session_id, now = self.sessions.new_id(new_session.prefix), self._now()
         lifetime_end = now + self.settings.session_lifetime
         session = NewSession(
             id_hash=hash_session_id(session_id),
-            csrf_seed=wanted.csrf_seed,
+            csrf_seed=new_session.csrf_seed,
             expires_at=lifetime_end if isinstance(proven, Account) else min(lifetime_end, _token_end(proven)),
-            replaces=tuple(hash_session_id(old) for old in wanted.replaces),
+            replaces=tuple(hash_session_id(old) for old in new_session.replaces),
         )
         try:
             replaced = await self.writer.write(self.activity.open_session, attempt, proven, session, now)
@@ -158,7 +160,7 @@ class Authenticator:
             raise
         for access in replaced:
             self._discard(access, attempt.client)
-        if wanted.replaces:
+        if new_session.replaces:
             # Even if they had ended already: another replica may have ended them a moment ago.
             await self.writer.wait_for_replicas()
         if isinstance(proven, FederatedUser):
@@ -182,9 +184,9 @@ def _counted_as(username: str, endpoint: str) -> str | None:
     return None if endpoint == LOCAL_REGION else f"{endpoint} {fold_username(username)}"
 
 
-def _has_role(proven: Account | FederatedUser, wanted: Role | None) -> bool:
+def _has_role(proven: Account | FederatedUser, required: Role | None) -> bool:
     role: Role = proven.role if isinstance(proven, Account) else "tenant"
-    return wanted in (None, role)
+    return required in (None, role)
 
 
 def _token_end(user: FederatedUser) -> int:

@@ -76,7 +76,7 @@ UPSTREAM_IN_FLIGHT: Final = Family(
 LOOP_LAG: Final = Family(
     "event_loop_lag_seconds", "histogram", "Event-loop lag of the workers, sampled four times a second."
 )
-LONGEST_LAG: Final = Family(
+MAX_LAG: Final = Family(
     "event_loop_lag_max_seconds", "gauge", "Maximum event-loop lag of any worker in the last one to two minutes."
 )
 WORKERS: Final = Family("workers", "gauge", "Running worker processes.")

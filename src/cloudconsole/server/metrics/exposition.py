@@ -169,10 +169,10 @@ def _processes(workers: list[list[int]], totals: list[int]) -> list[str]:
     known = [((str(number),), size) for number, size in memory.items() if size is not None]
     # A worker that failed to reload uses an older certificate than the others.
     expiries = [cells[layout.CERTIFICATE_EXPIRY] for cells in workers if cells[layout.CERTIFICATE_EXPIRY]]
-    longest = max(cells[layout.LONGEST_LAG] for cells in workers)
+    longest = max(cells[layout.MAX_LAG] for cells in workers)
     return [
         *_histogram(definitions.LOOP_LAG, {(): layout.LOOP_LAG}, totals),
-        *_family(definitions.LONGEST_LAG, [((), _seconds(longest))]),
+        *_family(definitions.MAX_LAG, [((), _seconds(longest))]),
         *_family(definitions.WORKERS, [((), len(processes))]),
         *_family(definitions.RESTARTS, [((reason,), totals[cell]) for reason, cell in layout.RESTARTS.items()]),
         *_family(definitions.WORKER_MEMORY, known),

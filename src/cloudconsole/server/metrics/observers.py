@@ -1,4 +1,4 @@
-"""Collectors: event-loop lag, and requests to OpenStack."""
+"""Observers that record metrics: event-loop lag, and requests to OpenStack."""
 
 import asyncio
 import time
@@ -8,8 +8,8 @@ from typing import Final
 from cloudconsole.backends.openstack.config import Service
 from cloudconsole.server.metrics.layout import (
     HEARTBEATS,
-    LONGEST_LAG,
     LOOP_LAG,
+    MAX_LAG,
     UPSTREAM_FAILURES,
     UPSTREAM_IN_FLIGHT,
     UPSTREAM_OFFSETS,
@@ -48,7 +48,7 @@ class LoopLagMonitor:
             self._longest, self._previous_longest = 0, self._longest
         self._longest = max(self._longest, lag)
         self._metrics.observe(LOOP_LAG, lag)
-        self._metrics.set(LONGEST_LAG, max(self._longest, self._previous_longest))
+        self._metrics.set(MAX_LAG, max(self._longest, self._previous_longest))
 
 
 class UpstreamObserver:

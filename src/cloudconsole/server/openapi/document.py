@@ -28,7 +28,7 @@ class Example(msgspec.Struct):
     """Recorded request body and response; both empty for an action that was not recorded yet."""
 
     body: dict[str, str] = {}
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
 
 
 class Examples:
@@ -100,7 +100,7 @@ Part = dict[str, Any]
 
 HEADERS: Final[Part] = {
     "RequestId": {
-        "description": "The caller's own, if it is 1 to 64 of `[A-Za-z0-9._-]`, else a new one.",
+        "description": "The client's own, if it is 1 to 64 of `[A-Za-z0-9._-]`, else a new one.",
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
     },
@@ -122,15 +122,15 @@ def responses(operation: Operation, examples: Examples) -> Part:
 
 
 def _successes(examples: Examples) -> dict[str, Part]:
-    welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).answer}
+    welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).response}
     # Not oneOf: an empty response may match several schemas.
     responses = {
         "schema": {"anyOf": [reference(response_name(action)) for action in ACTIONS]},
-        "examples": {action.name: {"value": examples.of(action.name).answer} for action in ACTIONS},
+        "examples": {action.name: {"value": examples.of(action.name).response} for action in ACTIONS},
     }
     return {
         OPEN_SESSION.name: {"200": _response("What the console offers.", welcome, "Set-Cookie")},
-        CALL_ACTION.name: {"200": _response("The action's answer.", responses)},
+        CALL_ACTION.name: {"200": _response("The action's response.", responses)},
         LOGIN.name: {
             "200": _response("Logged in; the body is empty.", None, "Set-Cookie"),
             "302": _response(
@@ -175,8 +175,8 @@ Document = dict[str, Any]
 ABOUT: Final = (
     "The programmatic interface of a cloud: quotas and usage, flavors, URLs, CDN domains, news and estimated costs. "
     "`GET /api/` opens a cookie session, `POST /auth/login/` logs in, `POST /api/` calls one of the actions. Every "
-    "answer is a JSON envelope; programs read its `code` and `error`. Any other path is `not_found`, any other method "
-    "`method_not_allowed`; `HEAD` works where `GET` does, and `OPTIONS` answers 204 with `Allow`."
+    "response is a JSON envelope; programs read its `code` and `error`. Any other path is `not_found`, any other "
+    "method `method_not_allowed`; `HEAD` works where `GET` does, and `OPTIONS` returns 204 with `Allow`."
 )
 
 

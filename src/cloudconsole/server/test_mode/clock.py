@@ -76,7 +76,7 @@ class SeededRandomSource:
         self._position += 1
         return hashlib.shake_256(b"%d:%b" % (self._position, self._seed)).digest(size)
 
-    def keep_place(self) -> None:
+    def save_position(self) -> None:
         """Save the position to which `restart` returns."""
         self._saved = self._position
 

@@ -26,7 +26,7 @@ from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
 from cloudconsole.spec.http import JSON
 from cloudconsole.spec.i18n import Text
 
-MOST_BYTES = 65_536
+MAX_BODY_BYTES = 65_536
 
 # Python's float turns numbers out of range into infinity instead of raising an error.
 _decode: Final = Decoder(float_hook=float).decode
@@ -35,7 +35,7 @@ _LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
 
 async def read_fields(request: Request, known: Collection[str]) -> Fields:
     """Return the fields of a JSON body without nulls; without known fields the body is optional."""
-    body = await read_body(request, MOST_BYTES)
+    body = await read_body(request, MAX_BODY_BYTES)
     if not (known or body or request.head.media_type):
         return {}
     media_type(request, (JSON,))
@@ -43,7 +43,7 @@ async def read_fields(request: Request, known: Collection[str]) -> Fields:
     for name in fields:
         if name not in known:
             among = ", ".join(known) or "-"
-            refuse(name[:64], f"is unknown; known fields: {among}", f"未知；可用的字段为：{among}")
+            reject(name[:64], f"is unknown; known fields: {among}", f"未知；可用的字段为：{among}")
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -62,21 +62,21 @@ def _parse(body: bytes) -> Fields:
     return fields
 
 
-def refuse(field: str, en: str, zh: str) -> NoReturn:
+def reject(field: str, en: str, zh: str) -> NoReturn:
     raise InvalidField(field, Text(f"The field '{{field}}' {en}.", f"字段“{{field}}”{zh}。"))
 
 
 def switch(fields: Fields, name: str) -> bool | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, bool):
-        refuse(name, "must be true or false", "必须是 true 或 false")
+        reject(name, "must be true or false", "必须是 true 或 false")
     return value
 
 
 def whole_number(fields: Fields, name: str, low: int, high: int) -> int | None:
     value = fields.get(name)
     if value is not None and (type(value) is not int or not low <= value <= high):
-        refuse(name, f"must be a whole number from {low} to {high}", f"必须是 {low} 到 {high} 的整数")
+        reject(name, f"must be a whole number from {low} to {high}", f"必须是 {low} 到 {high} 的整数")
     return value
 
 
@@ -84,7 +84,7 @@ def number(fields: Fields, name: str, low: float, high: float) -> float | None:
     value = fields.get(name)
     # NaN fails every comparison.
     if value is not None and (type(value) not in (int, float) or not low <= value <= high):
-        refuse(name, f"must be a number from {low} to {high}", f"必须是 {low} 到 {high} 的数字")
+        reject(name, f"must be a number from {low} to {high}", f"必须是 {low} 到 {high} 的数字")
     return value
 
 
@@ -92,7 +92,7 @@ def one_of(fields: Fields, name: str, choices: Collection[str]) -> str | None:
     value: Any = fields.get(name)
     if value is not None and (not isinstance(value, str) or value not in choices):
         among = ", ".join(choices)
-        refuse(name, f"must be one of: {among}", f"必须是下列之一：{among}")
+        reject(name, f"must be one of: {among}", f"必须是下列之一：{among}")
     return value
 
 
@@ -106,9 +106,9 @@ FAULTY_CALLS: Final = (*sorted(ACTION_NAMES), OPEN_SESSION, LOGIN, LOGOUT)
 CLOCK_FIELDS: Final = ("now", "advance", "fixed")
 FAULT_FIELDS: Final = ("error", "status", "drop", "delay", "retryAfter", "times", "call", "clear")
 
-MOST_TIMES: Final = 1_000_000
-LONGEST_DELAY: Final = 60
-LONGEST_WAIT: Final = 3600
+MAX_TIMES: Final = 1_000_000
+MAX_DELAY_SECONDS: Final = 60
+MAX_RETRY_AFTER: Final = 3600
 FARTHEST: Final = 10**12
 """Maximum of `advance` in seconds; the resulting time is checked separately."""
 
@@ -138,7 +138,7 @@ class Controls:
         self._one_at_a_time = asyncio.Lock()
         """Serialises the control requests."""
         if seeded is not None:
-            seeded.keep_place()
+            seeded.save_position()
 
     def around(self, routes: Routes) -> Routes:
         """Return the routes with fault injection, plus the control routes."""
@@ -219,7 +219,7 @@ class Controls:
     def _moment(self, fields: Fields) -> float | None:
         """Return the requested time, if any."""
         if "now" in fields and "advance" in fields:
-            refuse("advance", "cannot be combined with 'now'", "不能与“now”同时给出")
+            reject("advance", "cannot be combined with 'now'", "不能与“now”同时给出")
         try:
             if "now" in fields:
                 return read_moment(fields["now"], self._zone)
@@ -229,7 +229,7 @@ class Controls:
             moment = self._clock.now() + seconds
             check_moment(moment)
         except ValueError as problem:
-            refuse("now" if "now" in fields else "advance", str(problem), "必须是一个可用的时间")
+            reject("now" if "now" in fields else "advance", str(problem), "必须是一个可用的时间")
         return moment
 
     def _time(self) -> dict[str, Any]:
@@ -243,17 +243,17 @@ def _read_fault(fields: Fields) -> Fault:
     error = one_of(fields, "error", CATALOGUE)
     status = whole_number(fields, "status", 200, 599)
     drop = switch(fields, "drop")
-    delay = number(fields, "delay", 0, LONGEST_DELAY)
+    delay = number(fields, "delay", 0, MAX_DELAY_SECONDS)
     ends = [name for name, value in (("error", error), ("status", status), ("drop", drop)) if value]
     if not ends and not delay:
         raise MissingField("error")
     if len(ends) > 1:
-        refuse(ends[1], f"cannot be combined with '{ends[0]}'", f"不能与“{ends[0]}”同时给出")
-    retry_after = whole_number(fields, "retryAfter", 0, LONGEST_WAIT)
+        reject(ends[1], f"cannot be combined with '{ends[0]}'", f"不能与“{ends[0]}”同时给出")
+    retry_after = whole_number(fields, "retryAfter", 0, MAX_RETRY_AFTER)
     if retry_after is not None and not (error or status):
-        refuse("retryAfter", "needs 'error' or 'status'", "需要同时给出“error”或“status”")
+        reject("retryAfter", "needs 'error' or 'status'", "需要同时给出“error”或“status”")
     return Fault(
-        left=whole_number(fields, "times", 1, MOST_TIMES) or 1,
+        left=whole_number(fields, "times", 1, MAX_TIMES) or 1,
         call=one_of(fields, "call", FAULTY_CALLS),
         delay=delay or 0,
         error=error,

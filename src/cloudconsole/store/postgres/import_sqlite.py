@@ -98,13 +98,13 @@ class Step(NamedTuple):
 
 
 class SqliteImport:
-    """One import; `tell` is called after every few thousand rows and may raise to abort."""
+    """One import; `on_progress` is called after every few thousand rows and may raise to abort."""
 
-    def __init__(self, source: Source, target: Connection, tell: Callable[[Step], object]) -> None:
+    def __init__(self, source: Source, target: Connection, on_progress: Callable[[Step], object]) -> None:
         self._source = source
         self._target = target
         self._driver = cast("psycopg.Connection[Any]", target.connection.driver_connection)
-        self._tell = tell
+        self._on_progress = on_progress
         self._rows = 0
         self.counts = {
             table: int(source[part].execute(f"SELECT COUNT(*) FROM {table.name}").fetchone()[0])
@@ -166,7 +166,7 @@ class SqliteImport:
         self._report(f"{doing} {table.name}")
 
     def _report(self, doing: str) -> None:
-        self._tell(Step(doing, self._rows, 2 * sum(self.counts.values())))
+        self._on_progress(Step(doing, self._rows, 2 * sum(self.counts.values())))
 
     def _set_sequence(self, table: Table) -> None:
         """Continue ids after the copied ones."""

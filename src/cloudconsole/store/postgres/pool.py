@@ -18,7 +18,7 @@ from cloudconsole.store.postgres.dsn import Dsn
 
 BURST: Final = 500
 """Waiting requests beyond which the queue is overloaded."""
-MAX_PER_CLIENT: Final = 4
+MAX_WAITING_PER_SLOT: Final = 4
 """Waiting requests per slot during an overload."""
 
 Waiter = asyncio.Future[bool]
@@ -70,7 +70,7 @@ class WaitQueue:
     def _enqueue(self, waiter: Waiter) -> None:
         self._queue.append(waiter)
         self._is_overloaded = self._is_overloaded or len(self._queue) > BURST
-        while self._is_overloaded and len(self._queue) > MAX_PER_CLIENT * self._number:
+        while self._is_overloaded and len(self._queue) > MAX_WAITING_PER_SLOT * self._number:
             self._rejected.append(self._queue.popleft())
 
     def _abandon(self, waiter: Waiter) -> None:

@@ -21,7 +21,7 @@ from cloudconsole._version import __version__
 from cloudconsole.core.clock import format_utc
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.permissions import LEAST_FREE
+from cloudconsole.store.sqlite.permissions import MIN_FREE
 
 _BLOCK: Final = tarfile.BLOCKSIZE
 _CHUNK: Final = 256 * 1024
@@ -207,7 +207,7 @@ def _read_manifest(stream: IO[bytes], file: Path) -> Manifest:
 def _reject_without_space(file: Path, manifest: Manifest, folder: Path) -> None:
     """Reject a backup that would fill the disk of a running console."""
     needed = sum(entry.bytes for entry in manifest.files.values())
-    free = max(0, shutil.disk_usage(folder).free - LEAST_FREE)
+    free = max(0, shutil.disk_usage(folder).free - MIN_FREE)
     if needed > free:
         raise StoreError(
             f"{file} needs {needed} bytes, and {free} are available: free some space, or pass --to DIR elsewhere"

@@ -55,10 +55,10 @@ def copy_to(source: sqlite3.Connection, file: Path) -> None:
         raise OSError(number, os.strerror(number), str(file)) from problem
 
 
-def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_still: Callable[[], object]) -> None:
+def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_locked: Callable[[], object]) -> None:
     """Replace a database's content by that of a file in one transaction, visible to open connections.
 
-    `when_still` is called once other writers are locked out, and may still change the file.
+    `when_locked` is called once other writers are locked out, and may still change the file.
     """
     deadline = time.monotonic() + BUSY_SECONDS
     waits = True
@@ -67,7 +67,7 @@ def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_sti
         nonlocal waits
         if waits and status == sqlite3.SQLITE_OK:
             waits = False
-            when_still()
+            when_locked()
         elif waits and time.monotonic() > deadline:
             raise StoreError(f"the store in {folder} is locked by another writer: try again")
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from cloudconsole.store.base import StoreError
 
 ROOT: Final = 0
-LEAST_FREE: Final = 64 * 1024 * 1024
+MIN_FREE: Final = 64 * 1024 * 1024
 """Free bytes required on the disk of a served store."""
 
 

@@ -23,10 +23,10 @@ from cloudconsole.store.sqlite.test_marker import mark_test_store, reject_produc
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def prepare(folder: Path, *, for_desk: bool = False, actor: str | None = None) -> None:
+def prepare(folder: Path, *, test_mode: bool = False, actor: str | None = None) -> None:
     """Create the store if needed and migrate its tables; safe to run concurrently.
 
-    With `for_desk` (test mode), an existing store must be a test store, and a new one is marked as such. With an
+    With `test_mode` (test mode), an existing store must be a test store, and a new one is marked as such. With an
     `actor`, a migration is logged and audited.
     """
     try:
@@ -34,13 +34,13 @@ def prepare(folder: Path, *, for_desk: bool = False, actor: str | None = None) -
         reject_unsafe_permissions(folder)
         remove_stale_directories(folder)
         with exclusive_lock(folder):
-            if for_desk:
+            if test_mode:
                 reject_production_store(folder)
             for part in DATABASE_NAMES:
                 database_file(folder, part).touch(mode=0o600)
                 with opened(folder, part) as engine:
                     migrate(engine, {part}, actor=actor)
-            if for_desk:
+            if test_mode:
                 mark_test_store(folder)
     except OSError as problem:
         raise StoreError(f"the data directory {folder} cannot be used: {problem.strerror}") from problem

@@ -14,8 +14,8 @@ from cloudconsole.store.base import DATABASE_NAMES, Store, StoreError, read_only
 from cloudconsole.store.sqlite.engine import database_file, opened
 from cloudconsole.store.tables import secrets
 
-MARKER: Final = "desk"
-LOCK_NAME: Final = "desk.lock"
+MARKER: Final = "test-store"
+LOCK_NAME: Final = "test-store.lock"
 
 
 def is_test_store(folder: Path) -> bool:

@@ -55,7 +55,7 @@ def test_a_restore_says_what_it_kept(cloudconsole: Run, data: Path, tmp_path: Pa
     # The lines of the backup itself and of the node.
     assert "audit log entries retained that are not in the backup: 2\n" in done.out
     restored = json.loads(cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes", "--json").out)
-    assert restored["lines_kept"] == 3
+    assert restored["audit_entries_retained"] == 3
     lines = json.loads(cloudconsole("admin", "audit", "--data", data, "--json").out)
     changes = [line["change"] for line in lines]
     assert changes == ["restore", "restore", "node.add", "backup", "load"]

@@ -85,7 +85,7 @@ def test_the_summary_can_be_had_as_json(cloudconsole: Run, data: Path, tmp_path:
     done = cloudconsole("admin", "import", write(tmp_path, 2, end="[]\n"), "--data", data, "--json")
     summary = json.loads(done.out)
     problems = summary.pop("problems")
-    assert summary == {"added": 1, "already_there": 1, "complete": False, "dry_run": False}
+    assert summary == {"added": 1, "existing": 1, "complete": False, "dry_run": False}
     assert [(problem["line"], problem["path"]) for problem in problems] == [(3, "")]
     assert str(file) in done.err
 
@@ -196,7 +196,7 @@ def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_
     said, complaint = process.communicate(timeout=60)
     words = "the store was restored during the import, and imported lines may be gone: run the same command again"
     assert (process.returncode, complaint) == (1, f"cloudconsole: {words}\n")
-    told = {"added": 0, "already_there": 0, "complete": False, "dry_run": False, "problems": []}
+    told = {"added": 0, "existing": 0, "complete": False, "dry_run": False, "problems": []}
     assert (json.loads(said) if as_json else said) == (told if as_json else "")
     assert imported(data) == 0
 

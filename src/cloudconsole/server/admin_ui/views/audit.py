@@ -21,7 +21,7 @@ PAGE: Final = 50
 MAX_DESCRIPTION: Final = 300
 """Characters of one value; a domain's may be a megabyte long."""
 _ACCESS: Final = "access"
-_LOG: Final = FormField("trail", "Log", "", "choice", choices=("changes", _ACCESS))
+_LOG: Final = FormField("log", "Log", "", "choice", choices=("changes", _ACCESS))
 _CONTROLS: Final = (
     FormField(
         "actor",
@@ -45,17 +45,17 @@ class AuditView:
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
         query = parse_query(request)
-        is_access = query.get("trail") == _ACCESS
-        wanted = {control.name: text for control in _CONTROLS if (text := submitted_value(control, query))}
+        is_access = query.get("log") == _ACCESS
+        terms = {control.name: text for control in _CONTROLS if (text := submitted_value(control, query))}
         problems, lines = Problems(), list[Record]()
         try:
-            search = _search(wanted, query.get("after", ""), self._context.executor.zone, is_access=is_access)
+            search = _search(terms, query.get("after", ""), self._context.executor.zone, is_access=is_access)
             lines = await (self._accesses(search) if is_access else self._changes(search))
         except OperatorError as error:
             problems = form_problems(error, _CONTROLS)
         is_more = len(lines) > PAGE
         lines = lines[:PAGE]
-        log = {"trail": _ACCESS} if is_access else {}
+        log = {"log": _ACCESS} if is_access else {}
         return self._context.page(
             "audit.html",
             request,
@@ -66,14 +66,14 @@ class AuditView:
             filters=[
                 BoundField(_LOG, _ACCESS if is_access else "changes"),
                 *(
-                    BoundField(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
+                    BoundField(control, terms.get(control.name, ""), problems.of_fields.get(control.name))
                     for control in _CONTROLS
                 ),
             ],
-            is_filtered=bool(wanted),
+            is_filtered=bool(terms),
             is_first="after" not in query,
-            first=link("audit/", **log, **wanted),
-            following=link("audit/", **log, **wanted, after=lines[-1]["id"]) if is_more else None,
+            first=link("audit/", **log, **terms),
+            following=link("audit/", **log, **terms, after=lines[-1]["id"]) if is_more else None,
             problems=problems,
             suggestions={},
         )
@@ -116,11 +116,11 @@ def _page_of(line: Record) -> str | None:
     return link(f"{name}/one/", key=line["subject"])
 
 
-def _search(wanted: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> AuditQuery:
-    if is_access and "subject" in wanted:
+def _search(terms: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> AuditQuery:
+    if is_access and "subject" in terms:
         raise ValidationError([(("subject",), "access log entries have no subject: use Who")])
-    texts: dict[str, Any] = {name: wanted.get(name) for name in ("actor", "change", "subject")}
-    moments: dict[str, Any] = {name: _moment(name, wanted[name], zone) for name in ("since", "until") if name in wanted}
+    texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject")}
+    moments: dict[str, Any] = {name: _moment(name, terms[name], zone) for name in ("since", "until") if name in terms}
     line = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else None
     return AuditQuery(**texts, **moments, after=line, limit=PAGE + 1)
 

@@ -107,8 +107,8 @@ class DetailView:
             done = await context.executor.write(partial(self._change, posted, key, previews=previews))
         except Stale:
             return await again(submitted_texts(CHANGED_MEANWHILE), CONFLICT)
-        except OperatorError as refused:
-            return await again(refused, 422)
+        except OperatorError as error:
+            return await again(error, 422)
         after, past = done.after or {}, PAST_TENSE["change"] if done.changed else NOTHING_TO_CHANGE
         if previews:
             return await again(Problems(), 200, preview=Preview.of(after, context.executor))
@@ -137,7 +137,7 @@ class DetailView:
         visit: OperatorRequest,
         key: str,
         posted: FormPost | None = None,
-        refused: Problems | OperatorError | None = None,
+        error: Problems | OperatorError | None = None,
         status: int = 200,
         *,
         preview: Preview | None = None,
@@ -148,7 +148,7 @@ class DetailView:
         except OperatorError as missing:
             return self._context.not_found(request, visit, str(missing))
         record, controls = found.record, found.fields
-        problems = form_problems(refused, controls) if isinstance(refused, OperatorError) else refused or Problems()
+        problems = form_problems(error, controls) if isinstance(error, OperatorError) else error or Problems()
         seen, fields = record_fingerprint(controls, record, zone), record_fields(controls, record, zone)
         if posted is not None and is_stale(posted.fields, record):
             fields = self._merged(fields, controls, posted)

@@ -42,13 +42,13 @@ class ListView:
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
         query = parse_query(request)
-        wanted = {name: query[name] for name in self._filters if query.get(name)}
+        selected = {name: query[name] for name in self._filters if query.get(name)}
         problems = Problems()
         found: list[ListRow] = []
         suggestions: Suggestions = {}
         try:
             found, suggestions = await self._context.executor.read(
-                partial(self._read, wanted, query.get("after") or None)
+                partial(self._read, selected, query.get("after") or None)
             )
         except OperatorError as error:
             problems = form_problems(error, self._controls)
@@ -65,23 +65,23 @@ class ListView:
             key_label="Price of" if self._entity is PRICES else label_of(self._entity.key),
             found=found,
             filters=[
-                BoundField(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
+                BoundField(control, selected.get(control.name, ""), problems.of_fields.get(control.name))
                 for control in self._controls
             ],
-            adding=link(f"{path}add/", **{name: wanted.get(name) for name in _PREFILLING_FILTERS}),
-            is_filtered=bool(wanted),
+            adding=link(f"{path}add/", **{name: selected.get(name) for name in _PREFILLING_FILTERS}),
+            is_filtered=bool(selected),
             is_first="after" not in query,
-            first=link(path, **wanted),
-            following=link(path, **wanted, after=found[-1].key) if is_more else None,
+            first=link(path, **selected),
+            following=link(path, **selected, after=found[-1].key) if is_more else None,
             problems=problems,
             suggestions=suggestions,
         )
 
     def _read(
-        self, wanted: Mapping[str, str], after: str | None, tx: OperatorTransaction
+        self, selected: Mapping[str, str], after: str | None, tx: OperatorTransaction
     ) -> tuple[list[ListRow], Suggestions]:
         filters: dict[str, Any] = {
-            name: True if self._filters[name].is_switch else value for name, value in wanted.items()
+            name: True if self._filters[name].is_switch else value for name, value in selected.items()
         }
         records = self._entity.list(tx, filters, after, PAGE + 1)
         now = format_utc(tx.now)

@@ -152,7 +152,7 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     with stage_restore(arguments.file, directory) as backup:
         if store_exists and not arguments.yes:
             _confirm(backup, directory, keep_sessions=arguments.keep_sessions)
-        lines_kept = restore(
+        audit_entries_retained = restore(
             backup,
             directory,
             actor=user_name(),
@@ -162,12 +162,12 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
         )
     made_at, sessions_ended = backup.manifest.made_at, not arguments.keep_sessions
     if arguments.json:
-        about = {"store": str(directory.resolve()), "made_at": made_at, **backup.holds}
-        output.print_json({**about, "sessions_ended": sessions_ended, "lines_kept": lines_kept})
+        about = {"store": str(directory.resolve()), "made_at": made_at, **backup.row_counts}
+        output.print_json({**about, "sessions_ended": sessions_ended, "audit_entries_retained": audit_entries_retained})
         return
     output.print_line(f"restored {directory.resolve()} to the store as of {made_at}: {_contents(backup)}")
-    if lines_kept:
-        output.print_line(f"audit log entries retained that are not in the backup: {lines_kept}")
+    if audit_entries_retained:
+        output.print_line(f"audit log entries retained that are not in the backup: {audit_entries_retained}")
     if sessions_ended:
         output.print_line("all sessions ended: everyone has to log in again")
 
@@ -197,4 +197,4 @@ def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _contents(backup: StagedRestore) -> str:
-    return ", ".join(f"{count} {table}" for table, count in backup.holds.items())
+    return ", ".join(f"{count} {table}" for table, count in backup.row_counts.items())

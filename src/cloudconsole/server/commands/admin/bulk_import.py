@@ -74,7 +74,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
                 clock=SystemClock(),
                 zone=settings.zone,
                 force=arguments.force,
-                refused_lines=MAX_INVALID_LINES if arguments.dry_run else 1,
+                max_invalid_lines=MAX_INVALID_LINES if arguments.dry_run else 1,
             )
             for step in show_progress(steps, source):
                 tally = step
@@ -97,7 +97,7 @@ def _report(
     """Print the summary; without a tally it is unknown how many of the resources are stored."""
     if arguments.json:
         counted = tally or ImportCounts()
-        summary = {"added": counted.added, "already_there": counted.passed, "complete": is_complete}
+        summary = {"added": counted.added, "existing": counted.passed, "complete": is_complete}
         details = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
         sys.stdout.write(json.dumps(summary | details) + "\n")
     elif tally is not None:

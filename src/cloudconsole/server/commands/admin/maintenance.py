@@ -7,7 +7,7 @@ from typing import Any, Final
 from cloudconsole.cli import output
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities.accounts import end_all_sessions
-from cloudconsole.operator.maintenance.retention import LEAST_DAYS, RetentionAges, Rule, count, prune, rules
+from cloudconsole.operator.maintenance.retention import MIN_DAYS, RetentionAges, Rule, count, prune, rules
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -56,8 +56,8 @@ def _add_prune(subparsers: Any) -> None:
 
 
 def _days(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,6}d", text) or not LEAST_DAYS <= int(text[:-1]) <= _MAX_DAYS:
-        raise argparse.ArgumentTypeError(f"must be a number of days from {LEAST_DAYS}d to {_MAX_DAYS}d, such as 400d")
+    if not re.fullmatch(r"[0-9]{1,6}d", text) or not MIN_DAYS <= int(text[:-1]) <= _MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"must be a number of days from {MIN_DAYS}d to {_MAX_DAYS}d, such as 400d")
     return int(text[:-1])
 
 

@@ -30,7 +30,7 @@ def add_commands(subparsers: Any) -> None:
         "and compare the two row by row. Stop cloudconsole serve first; afterwards serve the database.",
         allow_abbrev=False,
     )
-    parser.add_argument("address", metavar="ADDRESS", type=_address, help=f"target: {DATABASE.wanted}")
+    parser.add_argument("address", metavar="ADDRESS", type=_address, help=f"target: {DATABASE.requirement}")
     parser.add_argument("--password-file", metavar="FILE", type=Path, help="file with the database password")
     parser.add_argument(
         "--while-served",
@@ -63,7 +63,12 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     target = PostgresStore(Dsn(arguments.address, arguments.password_file))
     with showing_rows() as show_rows:
         result = copy_to_postgres(
-            store, target.address, actor=user_name(), now=now(), while_served=arguments.while_served, tell=show_rows
+            store,
+            target.address,
+            actor=user_name(),
+            now=now(),
+            while_served=arguments.while_served,
+            on_progress=show_rows,
         )
     time.sleep(target.replication_wait_seconds)
     record_in_audit_log(store, COPY_TO, str(target), {"moment": result.moment})

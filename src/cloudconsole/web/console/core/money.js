@@ -8,8 +8,8 @@ function parseAmount(amount) {
   return { digits: BigInt(sign + whole + fraction), places: fraction.length };
 }
 
-function rescale({ digits, places }, wanted) {
-  return digits * 10n ** BigInt(wanted - places);
+function rescale({ digits, places }, targetPlaces) {
+  return digits * 10n ** BigInt(targetPlaces - places);
 }
 
 function formatAmount(digits, places) {
