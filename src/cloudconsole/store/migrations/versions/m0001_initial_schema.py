@@ -1,4 +1,4 @@
-"""The first tables.
+"""Initial schema.
 
 Revision ID: 0001
 """

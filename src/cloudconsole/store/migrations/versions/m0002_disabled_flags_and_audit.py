@@ -1,4 +1,4 @@
-"""What operators need for their daily work: disabling things, lists that are quick, and an audit of before and after.
+"""Operator work: disabled entities, indexes for lists, and an audit log with values before and after.
 
 Revision ID: 0002
 """
@@ -20,7 +20,7 @@ def upgrade() -> None:
         op.add_column(table, sa.Column("disabled", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.create_index(op.f("ix_resources_tenant_id_id_kind"), "resources", ["tenant_id", "id", "kind"], unique=False)
     op.create_index(op.f("ix_resources_name_id"), "resources", ["name", "id"], unique=False)
-    # Until now all lines were of loads of the whole cloud, and their detail is how much each changed.
+    # All existing entries are loads of a whole cloud file; their detail is the number of changes.
     with op.batch_alter_table("operator_audit") as audit:
         audit.add_column(sa.Column("subject", TEXT, nullable=True))
         audit.add_column(sa.Column("before", TEXT, nullable=True))

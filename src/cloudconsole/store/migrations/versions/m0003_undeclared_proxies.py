@@ -1,4 +1,4 @@
-"""Who sends forwarded headers without being among the proxies.
+"""Addresses that send forwarded headers without being configured as proxies.
 
 Revision ID: 0003
 """

@@ -1,4 +1,4 @@
-"""What each tenant has in use of its quotas, in one row.
+"""Quota usage of each tenant, in one row.
 
 Revision ID: 0004
 """

@@ -1,4 +1,4 @@
-"""Lists and trails by the page, however many lines there are: an index for each way to look for some.
+"""Indexes for paginated lists and audit logs, one for each filter.
 
 Revision ID: 0005
 """

@@ -1,4 +1,4 @@
-"""What a console before an OpenStack needs: which project a tenant is, and prices by flavor and volume type.
+"""OpenStack support: the project of a tenant, and prices by flavor and volume type.
 
 Revision ID: 0006
 """

@@ -1,4 +1,4 @@
-"""Sessions that an identity endpoint behind the console vouches for, and what was seen in its cloud.
+"""Sessions of federated users, and resources observed in their cloud.
 
 Revision ID: 0007
 """

@@ -1,4 +1,4 @@
-"""On PostgreSQL: signals of what was changed, written by triggers, for all replicas to see.
+"""PostgreSQL: the change log (table `signals`), written by triggers and polled by all replicas.
 
 Revision ID: 0008
 """
@@ -9,7 +9,7 @@ revision = "0008"
 down_revision = "0007"
 
 _SHARED = ("prices", "nodes", "flavors", "news")
-"""What all tenants share: seldom changed, so a change is one of everything, and has a number."""
+"""Tables shared by all tenants: rarely changed, so a change increments a number and invalidates everything."""
 _TENANTS = {
     "tenants": "id",
     "accounts": "tenant_id",
@@ -20,16 +20,16 @@ _TENANTS = {
     "urls": "tenant_id",
     "domains": "tenant_id",
 }
-"""What a tenant has of its own, and the column that says whose it is; NULL: everyone's."""
+"""Tables with rows of single tenants, and the column with the tenant's id; NULL means all tenants."""
 _MOST = 1000
-"""Tenants or sessions that are told one by one after a statement; more are one change of everything."""
+"""Maximum number of tenants or sessions logged individually per statement; beyond it, everything is invalidated."""
 
 
 def upgrade() -> None:
-    # SQLite itself tells that something was committed.
+    # SQLite itself reports commits.
     if op.get_bind().dialect.name != "postgresql":
         return
-    # A signal of nobody in particular concerns all.
+    # An entry without tenant or session concerns all of them.
     op.execute("""
         CREATE TABLE signals (
             xact xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -52,7 +52,7 @@ def _signal_shared() -> None:
             CREATE TRIGGER signal_shared AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}
             FOR EACH STATEMENT EXECUTE FUNCTION signal_shared()
         """)
-    # These are never emptied in the course of things; where it happens, everyone is told.
+    # These tables are never truncated in normal operation; if one is, everything is invalidated.
     for table in (*_TENANTS, "sessions"):
         op.execute(f"""
             CREATE TRIGGER signal_emptied AFTER TRUNCATE ON {table}
@@ -71,7 +71,7 @@ def _signal_tenants() -> None:
     }
     for name, (event, rows) in events.items():
         concerned = " UNION ALL ".join(f"SELECT %1$I AS tenant_id FROM {each}" for each in rows)
-        # One signal for a statement, however many tenants it concerns: an import changes hundreds with each.
+        # One entry per statement, even for many tenants: each statement of an import changes hundreds.
         _make_function(
             name,
             f"""
@@ -92,7 +92,7 @@ def _signal_tenants() -> None:
 
 
 def _signal_sessions() -> None:
-    # Of expired ones, too: whose clock says that they are is not to decide.
+    # Expired sessions are logged, too: whether one has expired depends on the clock of each replica.
     _make_function(
         "signal_ended",
         f"""
@@ -110,8 +110,8 @@ def _signal_sessions() -> None:
 
 
 def _make_function(name: str, statements: str) -> None:
-    # Whatever the path of whoever makes a change: signals go where the tables are. Temporary tables come last, which
-    # are else looked for first.
+    # A fixed search path, so that entries go to the schema of the tables, whatever the path of the session that makes a
+    # change. Temporary tables come last; by default they come first.
     path = "SELECT quote_ident(current_schema()) || ', pg_temp'"
     op.execute(f"""
         CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql

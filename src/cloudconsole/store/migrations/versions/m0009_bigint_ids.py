@@ -1,4 +1,4 @@
-"""On PostgreSQL: ids of 64 bits for what is written with every login or change, for years.
+"""PostgreSQL: 64-bit ids for the audit logs and login failures, which grow with every login or change.
 
 Revision ID: 0009
 """
@@ -12,7 +12,7 @@ _ENDLESS = ("operator_audit", "login_failures", "access_audit")
 
 
 def upgrade() -> None:
-    # SQLite's have 64 bits as it is.
+    # In SQLite, ids always have 64 bits.
     if op.get_bind().dialect.name == "postgresql":
         for table in _ENDLESS:
             op.execute(f"ALTER TABLE {table} ALTER COLUMN id TYPE bigint")

@@ -1,4 +1,4 @@
-"""Which programs can serve on the tables of a revision, so that running ones know it after a newer migration.
+"""The oldest program version compatible with each revision, for servers that run during a newer migration.
 
 Revision ID: 0010
 """
@@ -11,11 +11,11 @@ from cloudconsole.store.tables.types import TEXT
 revision = "0010"
 down_revision = "0009"
 oldest_compatible = "0010"
-"""Programs before it do not read this table: they are ready on their own revision only."""
+"""Earlier programs do not read this table and are ready on their own revision only."""
 
 
 def upgrade() -> None:
-    # In each database, as Alembic's own table.
+    # In each database, like Alembic's own table.
     op.create_table(
         "schema_revisions",
         sa.Column("revision", TEXT, nullable=False),
