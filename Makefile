@@ -1,4 +1,4 @@
-# Two commands for newcomers: `make run` and `make test`. The others are for those who change the code.
+# Start with `make run` and `make test`; the other targets are for contributors.
 # `make run` takes HOST, PORT, DATA and WORKERS.
 PYTHON ?= python3
 
@@ -12,16 +12,16 @@ WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 EXTRAS := --extra server --extra postgres
 
-# A module's tests by one worker, since they share what they start; in the order that tests/conftest.py puts them.
+# Run a module's tests on one worker, since they share servers, in the order set by tests/conftest.py.
 BY_MODULE := --dist loadscope --no-loadscope-reorder
 
 # The suites that `make test-postgresql` repeats on PostgreSQL.
 ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server/test_federated_users.py \
   tests/server/test_writer.py tests/server/metrics/test_audit_log.py \
   $(addprefix tests/server/http/test_,sessions.py health.py login_throttle.py concurrency.py rejected_connections.py) \
-  $(addprefix tests/server/commands/test_,seen_at_once.py upgrading.py) \
+  $(addprefix tests/server/commands/test_,live_changes.py upgrade.py) \
   $(addprefix tests/server/commands/admin/test_,end_sessions.py bulk_import.py cloud_file.py prune.py) \
-  $(addprefix tests/server/admin_ui/test_,responses.py edit_conflicts.py)
+  $(addprefix tests/server/admin_ui/test_,responses.py revoked_operators.py)
 
 .PHONY: run test test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions test-interop \
   openstack openstack-stop bench bench-openstack check format docs fuzz consistency lock clean
@@ -30,53 +30,53 @@ run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
 	  $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)")
 
-# The tests start hundreds of processes: where none may write bytecode, each compiles all that it loads.
+# The tests start hundreds of processes: without bytecode files, each would compile every module it imports.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) $(ARGS)
 
-# The pages in a real browser; installs Debian's chromium, and a font for Chinese, where they are missing.
-# BROWSER_SHOTS=folder keeps pictures of the pages there.
+# Web UIs in a real browser. Installs Debian's chromium and a Chinese font with apt-get if missing.
+# BROWSER_SHOTS=directory saves screenshots there.
 test-browser: $(DEV_STAMP)
 	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || { \
 	  echo "chromium is missing: installing it"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install \
 	  -y -qq --no-install-recommends chromium-headless-shell fonts-noto-cjk >/dev/null; }
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/browser $(ARGS)
 
-# A console before a real OpenStack, which is started for it (see lab/) and ended. `test-openstack-full` also runs what
-# takes longest, and writes down how it ended. LAB=folder takes a lab that runs already.
+# A console in front of a real OpenStack, which is started for the tests (see lab/) and stopped afterwards.
+# `test-openstack-full` adds the slowest tests and records the result. LAB=directory uses a running lab.
 test-openstack: $(DEV_STAMP)
 	tests/openstack/run $(ARGS)
 
 test-openstack-full: $(DEV_STAMP)
 	tests/openstack/run --full $(ARGS)
 
-# Consoles over a real PostgreSQL, several at once: what they promise, while things break and in overload. Installs
-# PostgreSQL and nginx by apt-get where they are missing.
+# Several replicas on a real PostgreSQL: consistency guarantees under faults and overload. Installs PostgreSQL and nginx
+# with apt-get if missing.
 test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) tests/scale $(ARGS)
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) --store=postgresql tests/contract $(ARGS)
 
-# What the embedded store passes in `make test`, on PostgreSQL.
+# Tests of the embedded store from `make test`, repeated on PostgreSQL.
 test-postgresql: export PYTHONDONTWRITEBYTECODE =
 test-postgresql: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) --store=postgresql $(ON_POSTGRESQL) $(ARGS)
 
-# The unit and contract suites on the lowest declared versions, and on each later Python of this machine, each in an
-# environment of its own (.venv-lowest, .venv-3.12, ...).
+# The unit and contract suites on the lowest declared versions, and on each later Python installed here, each in a
+# separate environment (.venv-lowest, .venv-3.12, ...).
 test-versions: export PYTHONDONTWRITEBYTECODE =
 test-versions:
 	PYTHON="$(PYTHON)" tests/versions/run $(ARGS)
 
-# Real clients of other languages; installs Java by apt-get where there is none.
+# Real HTTP clients of other languages. Installs Java with apt-get if missing.
 test-interop: $(RUN_STAMP)
 	tests/interop/run
 
-# A real OpenStack of two regions on this machine, seeded; prints how to point a console at it. Installs MariaDB and
-# RabbitMQ by apt-get where they are missing. All it writes is in .lab, or in LAB=folder.
+# Start a real OpenStack with two regions and test data on this machine, and print how to point a console at it.
+# Installs MariaDB and RabbitMQ with apt-get if missing. Writes only to .lab, or to LAB=directory.
 openstack: $(DEV_STAMP)
 	$(BIN)/python -m lab start $(ARGS)
 
@@ -128,7 +128,7 @@ consistency: $(DEV_STAMP)
 	$(BIN)/python -m consistency run --record docs/internals/consistency-testing.md $(if $(OPERATIONS),--operations "$(OPERATIONS)") \
 	  $(if $(SEED),--seed "$(SEED)")
 
-# Needs uv on the PATH. Names no index: whoever installs chooses where from.
+# Needs uv on the PATH. The locked files name no package index, so that users can choose theirs.
 lock:
 	$(LOCK) $(EXTRAS) pyproject.toml -o requirements/run.txt requirements/build.in
 	$(LOCK) $(EXTRAS) --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
@@ -145,7 +145,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Cloud Console needs Python 3.11 or later: set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
-	  { echo "Python's venv is missing. This mends it: apt-get install -y python3-venv"; exit 1; }
+	  { echo "Python's venv module is missing; install it with: apt-get install -y python3-venv"; exit 1; }
 	@$(PYTHON) -m venv .venv
 
 $(RUN_STAMP): pyproject.toml requirements/run.txt | $(BIN)/python
@@ -155,7 +155,7 @@ $(RUN_STAMP): pyproject.toml requirements/run.txt | $(BIN)/python
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml requirements/dev.txt $(RUN_STAMP)
-	@echo "Installing what checks and tests need into .venv ..."
+	@echo "Installing development dependencies into .venv ..."
 	@$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 

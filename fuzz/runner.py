@@ -14,7 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tests.harness import Caller, HeldClock, InProcess, OverHttp, Reply, Wire, running_server
+from tests.harness import ApiClient, FakeClock, HttpTransport, InProcessTransport, Reply, Transport, running_server
 
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
@@ -41,22 +41,22 @@ FULL_RUN: Final = 1_000_000
 class Run:
     """Sends requests and counts responses and failures."""
 
-    wire: Wire
+    transport: Transport
     seed: int
-    clock: HeldClock | None = None
+    clock: FakeClock | None = None
     counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        document = json.loads(self.wire.send("GET", "/openapi.json", []).body)
+        document = json.loads(self.transport.send("GET", "/openapi.json", []).body)
         self._validator = ResponseValidator(document)
         self._rng = Random(self.seed)  # noqa: S311
-        self._clients = [Caller(self.wire) for _ in USERS]
+        self._clients = [ApiClient(self.transport) for _ in USERS]
         for user, client in zip(USERS, self._clients, strict=True):
             if client.login(user, SAMPLE_PASSWORDS[user]).status != 200:
                 raise RuntimeError(f"{user} cannot log in")
         sessions = [Session(client.cookies["sessionid"], client.token) for client in self._clients]
-        self._generator = RequestGenerator(self._rng, document, self.wire.base, sessions)
+        self._generator = RequestGenerator(self._rng, document, self.transport.base, sessions)
         self._sent = 0
 
     def run(self, requests: int) -> None:
@@ -72,13 +72,13 @@ class Run:
 
     def _use_address(self, address: str) -> None:
         """Use separate addresses for sessions and failed logins, which are throttled; not possible over HTTP."""
-        if isinstance(self.wire, InProcess):
-            self.wire.address = address
+        if isinstance(self.transport, InProcessTransport):
+            self.transport.address = address
 
     def _send(self, request: Request) -> Reply:
         if self.clock is not None:
             self.clock.moment = START + self._sent / REQUESTS_PER_SECOND
-        reply = self.wire.send(request.method, request.path, request.headers, request.body)
+        reply = self.transport.send(request.method, request.path, request.headers, request.body)
         self._sent += 1
         try:
             self._validator.check(request, reply)
@@ -107,23 +107,23 @@ class Run:
             steps = f"login, call, logout, call: {login.status}, {called}, {logged_out}, {after}"
             self.failures.append(f"request {self._sent}: {steps}")
 
-    def _responses(self, client: Caller) -> list[bytes]:
+    def _responses(self, client: ApiClient) -> list[bytes]:
         return [client.call(action).body for action in ("GetUsageLimits", "GetUrlList", "GetConsumptionsEstimated")]
 
 
 @contextmanager
-def console_in_process() -> Iterator[tuple[InProcess, HeldClock]]:
-    """An in-process console with the sample cloud, and its clock."""
+def console_in_process() -> Iterator[tuple[InProcessTransport, FakeClock]]:
+    """Run an in-process console with the sample cloud, and its clock."""
     with TemporaryDirectory() as folder:
-        data, clock = Path(folder) / "data", HeldClock(START)
+        data, clock = Path(folder) / "data", FakeClock(START)
         prepare(data)
         with opened(data, "cloud") as engine:
             load(engine, SAMPLE_FILE, zone=UTC, now=int(START), actor="fuzz")
-        wire = InProcess(Console(Settings(data=data, access_log=False), clock))
+        transport = InProcessTransport(Console(Settings(data=data, access_log=False), clock))
         try:
-            yield wire, clock
+            yield transport, clock
         finally:
-            wire.close()
+            transport.close()
 
 
 def fuzz(requests: int, seed: int, *, socket: bool = False) -> Result:
@@ -131,10 +131,10 @@ def fuzz(requests: int, seed: int, *, socket: bool = False) -> Result:
     started = time.monotonic()
     if socket:
         with TemporaryDirectory() as folder, running_server(Path(folder)) as server:
-            wire = OverHttp(server.base)
-            run = Run(wire, seed)
+            transport = HttpTransport(server.base)
+            run = Run(transport, seed)
             run.run(requests)
-            wire.close()
+            transport.close()
     else:
         with console_in_process() as (console, clock):
             run = Run(console, seed, clock)

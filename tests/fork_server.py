@@ -1,7 +1,7 @@
-"""Commands in processes of their own that begin warm: forked from one that has loaded the command line already.
+"""Run commands in warm processes: forked from one that has already imported the command line.
 
-Hundreds of tests run a command or a server; loading it anew each time took most of their time. What a process is made
-of (folder, variables, streams, umask, session, exit code) is each one's own all the same.
+Hundreds of tests run a command or a server, and importing it took most of their time. Each process still has its own
+working directory, environment, streams, umask, session and exit code.
 """
 
 import fcntl
@@ -26,38 +26,40 @@ from cloudconsole.cli.commands import COMMANDS
 MAX_WAIT_SECONDS: Final = 120
 _PRELOADED: Final = (
     *("tests.fork_server", "cloudconsole.cli.entry", "cloudconsole.cli.main", "cloudconsole.cli.connection"),
-    # What a client loads for its first call, and a server as it begins.
+    # Imported by a client for its first request, and by a server at startup.
     *("encodings.idna", "httpcore2", "truststore", "uvicorn.lifespan.off", "tests.fork_server_preload"),
 )
 
 
-def run_warm(
+def run_forked(
     arguments: Sequence[str],
     environment: Mapping[str, str],
     folder: Path | None = None,
     stdin: str = "",
     stdout: int | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """`cloudconsole` with these arguments, to its end; `stdout` is a descriptor, where it goes to one of one's own."""
+    """Run `cloudconsole` with these arguments and wait for it; `stdout` is an optional file descriptor."""
     with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
         output = out.fileno() if stdout is None else stdout
-        process = WarmProcess(arguments, environment, folder, stdin=given.fileno(), stdout=output, stderr=err.fileno())
+        process = ForkedProcess(
+            arguments, environment, folder, stdin=given.fileno(), stdout=output, stderr=err.fileno()
+        )
         try:
             code = process.wait(MAX_WAIT_SECONDS)
         finally:
             process.kill()
-        return subprocess.CompletedProcess(list(arguments), code, _all_of(out), _all_of(err))
+        return subprocess.CompletedProcess(list(arguments), code, _read_all(out), _read_all(err))
 
 
-def _all_of(file: IO[bytes]) -> str:
+def _read_all(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode()
 
 
-class WarmProcess:
-    """`cloudconsole` with these arguments, steered and waited for as a `subprocess.Popen` is.
+class ForkedProcess:
+    """`cloudconsole` with these arguments, with an interface like `subprocess.Popen`.
 
     A stream is a descriptor, `subprocess.PIPE` or `subprocess.DEVNULL`.
     """
@@ -74,15 +76,15 @@ class WarmProcess:
         own_session: bool = False,
         own_terminal: bool = False,
     ) -> None:
-        """`own_terminal`: the one that is its standard input, so that Ctrl-C, typed there, is a signal."""
-        theirs = [_Stream(number, given) for number, given in enumerate((stdin, stdout, stderr))]
-        self.stdin, self.stdout, self.stderr = (stream.ours for stream in theirs)
+        """`own_terminal` makes the standard input its controlling terminal, so that a typed Ctrl-C sends a signal."""
+        streams = [_Stream(number, given) for number, given in enumerate((stdin, stdout, stderr))]
+        self.stdin, self.stdout, self.stderr = (stream.our_end for stream in streams)
         session = _Session(own=own_session or own_terminal, terminal=own_terminal, umask=_umask())
-        task = (list(arguments), dict(environment), folder or Path.cwd(), theirs, session)
-        # Daemons: should a test leave one behind, it ends with the tests.
-        self._process = forking().Process(target=_run, args=task, daemon=True)
+        task = (list(arguments), dict(environment), folder or Path.cwd(), streams, session)
+        # A daemon ends with the tests, even if a test leaves it running.
+        self._process = fork_context().Process(target=_run, args=task, daemon=True)
         self._process.start()
-        for stream in theirs:
+        for stream in streams:
             stream.close()
 
     @property
@@ -105,12 +107,12 @@ class WarmProcess:
         return self.poll()
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Its standard input ends; gives all that it still says on the other streams, and waits for its end."""
+        """Close standard input, read the other streams to their end, and wait for the process."""
         with self, ThreadPoolExecutor(2) as threads:
             if self.stdin is not None:
                 self.stdin.close()
-            said = [threads.submit(stream.read) if stream else None for stream in (self.stdout, self.stderr)]
-            out, err = (each.result(timeout) if each else "" for each in said)
+            outputs = [threads.submit(stream.read) if stream else None for stream in (self.stdout, self.stderr)]
+            out, err = (each.result(timeout) if each else "" for each in outputs)
             self.wait(timeout)
         return out, err
 
@@ -135,31 +137,31 @@ class WarmProcess:
 
 
 class _Stream:
-    """A standard stream of a process to come: its side of it goes over there, ours stays."""
+    """A standard stream of a process to be started: the child's end is passed to it, ours stays here."""
 
     def __init__(self, number: int, given: int) -> None:
-        self.ours: IO[str] | None = None
-        self._is_theirs_alone = given in (subprocess.PIPE, subprocess.DEVNULL)
+        self.our_end: IO[str] | None = None
+        self._is_owned = given in (subprocess.PIPE, subprocess.DEVNULL)
         if given == subprocess.DEVNULL:
-            self._theirs = os.open(os.devnull, os.O_RDWR)
+            self._child_end = os.open(os.devnull, os.O_RDWR)
         elif given != subprocess.PIPE:
-            self._theirs = given
+            self._child_end = given
         elif number == 0:
-            self._theirs, writing = os.pipe()
-            self.ours = os.fdopen(writing, "w")
+            self._child_end, writing = os.pipe()
+            self.our_end = os.fdopen(writing, "w")
         else:
-            reading, self._theirs = os.pipe()
-            self.ours = os.fdopen(reading)
+            reading, self._child_end = os.pipe()
+            self.our_end = os.fdopen(reading)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (DupFd(self._theirs),)
+        return _receive, (DupFd(self._child_end),)
 
     def close(self) -> None:
-        if self._is_theirs_alone:
-            os.close(self._theirs)
+        if self._is_owned:
+            os.close(self._child_end)
 
 
-def _received(descriptor: Any) -> int:
+def _receive(descriptor: Any) -> int:
     number: int = descriptor.detach()
     return number
 
@@ -171,15 +173,15 @@ class _Session(NamedTuple):
 
 
 def _umask() -> int:
-    """This process's, which can only be asked for by changing it."""
+    """Return the umask of this process, which can only be read by changing it."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
 
 
 @cache
-def forking() -> ForkServerContext:
-    """For processes that begin warm, whatever they do."""
+def fork_context() -> ForkServerContext:
+    """Return the multiprocessing context for warm processes."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*_PRELOADED, *(command.module for command in COMMANDS)])
     return context
@@ -199,15 +201,15 @@ def _run(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.stdin, sys.stdout, sys.stderr = (_opened(number, environment) for number in range(3))
+    sys.stdin, sys.stdout, sys.stderr = (_open_stream(number, environment) for number in range(3))
     sys.argv = ["cloudconsole", *arguments]
     from cloudconsole.cli.entry import main
 
     sys.exit(main())
 
 
-def _opened(number: int, environment: Mapping[str, str]) -> io.TextIOWrapper:
-    """A standard stream as the interpreter opens it, where the locale is that of no language."""
+def _open_stream(number: int, environment: Mapping[str, str]) -> io.TextIOWrapper:
+    """Open a standard stream as the interpreter does in the C locale."""
     encoding = environment.get("PYTHONIOENCODING", "")
     is_unbuffered = number > 0 and bool(environment.get("PYTHONUNBUFFERED"))
     return io.TextIOWrapper(

@@ -1,4 +1,4 @@
-"""Loaded by the process that warm ones are forked from: the operator's pages, compiled for all servers to come."""
+"""Imported by the fork server: compiles the admin UI templates once for all servers."""
 
 from datetime import UTC
 

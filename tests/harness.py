@@ -1,4 +1,4 @@
-"""What the tests call a console with: in process with a clock they hold, or over a real listening server."""
+"""Test clients and servers: a console in this process with a fixed clock, or a real listening server."""
 
 import asyncio
 import http.client
@@ -27,23 +27,23 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.store.tables import accounts
-from tests.fork_server import WarmProcess
-from tests.stores import copy_store, make_store, opened, variables_of
+from tests.fork_server import ForkedProcess
+from tests.stores import copy_store, database_environment, make_store, opened
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
-QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-"""Makes hashes that cost next to nothing to check."""
+FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Creates hashes that are cheap to verify."""
 
 HeaderPairs = list[tuple[str, str]]
 
 CERTIFICATES = Path(__file__).parent / "certificates"
-"""Made for these tests alone: one of RSA and one of EC, both for localhost and 127.0.0.1, good until 2126."""
+"""Used only by these tests: one RSA and one EC, both for localhost and 127.0.0.1, valid until 2126."""
 
 
-def trusting_tests() -> ssl.SSLContext:
-    """A caller's side of TLS that trusts the tests' certificates and nothing else."""
+def client_ssl_context() -> ssl.SSLContext:
+    """Return a client TLS context that trusts only the certificates of the tests."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for certificate in ("rsa.pem", "ec.pem"):
         context.load_verify_locations(CERTIFICATES / certificate)
@@ -58,12 +58,12 @@ class Reply:
 
     def header(self, name: str) -> str | None:
         values = [value for key, value in self.headers if key.lower() == name.lower()]
-        assert len(values) < 2, f"{name} came {len(values)} times"
+        assert len(values) < 2, f"{len(values)} {name} headers"
         return values[0] if values else None
 
     @property
     def set_cookies(self) -> dict[str, str]:
-        """Each Set-Cookie header, whole, by the cookie's name."""
+        """The Set-Cookie headers by cookie name."""
         lines = [value for key, value in self.headers if key.lower() == "set-cookie"]
         cookies = {line.partition("=")[0]: line for line in lines}
         assert len(cookies) == len(lines), lines
@@ -75,9 +75,9 @@ class Reply:
 
     @property
     def envelope(self) -> dict[str, Any]:
-        answer = json.loads(self.body)
-        assert isinstance(answer, dict)
-        return answer
+        envelope = json.loads(self.body)
+        assert isinstance(envelope, dict)
+        return envelope
 
     @property
     def data(self) -> Any:
@@ -87,36 +87,42 @@ class Reply:
 
     @property
     def error(self) -> str:
-        """The error's identifier, after checking the whole shape of a refusal."""
-        answer = self.envelope
-        assert set(answer) - {"field"} == {"message", "code", "data", "error"}, answer
-        assert answer["code"] == self.status
-        assert answer["data"] == {}
-        assert isinstance(answer["message"], str)
-        assert answer["message"]
-        return str(answer["error"])
+        """The error's identifier, after checking the whole error envelope."""
+        envelope = self.envelope
+        assert set(envelope) - {"field"} == {"message", "code", "data", "error"}, envelope
+        assert envelope["code"] == self.status
+        assert envelope["data"] == {}
+        assert isinstance(envelope["message"], str)
+        assert envelope["message"]
+        return str(envelope["error"])
 
 
-class Wire(Protocol):
-    """A way to a console: one request, one reply."""
+class Transport(Protocol):
+    """A transport to a console: one request, one reply."""
 
     base: str
 
     def send(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply: ...
 
 
-class InProcess:
-    """A console in this process, called through ASGI; the caller's address can be chosen."""
+class InProcessTransport:
+    """A console in this process, called through ASGI; `address` is the client's address."""
 
     def __init__(
-        self, console: Console, base: str = "http://127.0.0.1:8000", *, beside: "InProcess | None" = None
+        self,
+        console: Console,
+        base: str = "http://127.0.0.1:8000",
+        *,
+        share_loop_with: "InProcessTransport | None" = None,
     ) -> None:
-        """`beside` is another whose event loop this one shares, so that both can be called at once; close it last."""
+        """Share the event loop of `share_loop_with`, for concurrent requests to both; close that one last."""
         self.console = console
         self.base = base
         self.address = "127.0.0.1"
-        self._shares_loop = beside is not None
-        self._loop: asyncio.AbstractEventLoop = asyncio.new_event_loop() if beside is None else beside._loop
+        self._shares_loop = share_loop_with is not None
+        self._loop: asyncio.AbstractEventLoop = (
+            asyncio.new_event_loop() if share_loop_with is None else share_loop_with._loop
+        )
 
     def send(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
         return self._loop.run_until_complete(self.asend(method, path, headers, body))
@@ -152,21 +158,21 @@ class InProcess:
         pairs = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
         return Reply(start["status"], pairs, b"".join(part["body"] for part in parts))
 
-    def together(self, *calls: Any) -> list[Any]:
+    def gather(self, *coroutines: Any) -> list[Any]:
         """Run coroutines concurrently."""
 
-        async def gather() -> list[Any]:
-            return list(await asyncio.gather(*calls))
+        async def run_all() -> list[Any]:
+            return list(await asyncio.gather(*coroutines))
 
-        return self._loop.run_until_complete(gather())
+        return self._loop.run_until_complete(run_all())
 
-    def under_way(self) -> set["asyncio.Task[Any]"]:
-        """What the console does in the background, but for what it does without an end: watching for changes."""
+    def background_tasks(self) -> set["asyncio.Task[Any]"]:
+        """Return the background tasks of the console, except the endless polling for changes."""
         tasks = asyncio.all_tasks(self._loop)
         return {task for task in tasks if not getattr(task.get_coro(), "__qualname__", "").startswith("ChangeLease.")}
 
     def close(self) -> None:
-        pending = self.under_way()
+        pending = self.background_tasks()
         if pending:
             self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
         self._loop.run_until_complete(self.console.leave())
@@ -175,16 +181,16 @@ class InProcess:
             self._loop.close()
 
 
-class OverHttp:
-    """A listening server, called over one keep-alive connection."""
+class HttpTransport:
+    """A keep-alive connection to a listening server."""
 
     def __init__(self, base: str) -> None:
         self.base = base
-        self._place = base.partition("//")[2]
+        self._address = base.partition("//")[2]
         self._connection = (
-            http.client.HTTPSConnection(self._place, timeout=30, context=trusting_tests())
+            http.client.HTTPSConnection(self._address, timeout=30, context=client_ssl_context())
             if base.startswith("https:")
-            else http.client.HTTPConnection(self._place, timeout=30)
+            else http.client.HTTPConnection(self._address, timeout=30)
         )
 
     def send(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
@@ -208,10 +214,10 @@ class OverHttp:
 
 
 @dataclass
-class Caller:
-    """Someone with a cookie jar who follows the three steps."""
+class ApiClient:
+    """An API client with a cookie jar: open a session, log in, call actions."""
 
-    wire: Wire
+    transport: Transport
     cookies: dict[str, str] = field(default_factory=dict)
 
     def send(
@@ -226,7 +232,7 @@ class Caller:
         sent = dict(headers or {})
         if with_cookies and self.cookies and "Cookie" not in sent:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        reply = self.wire.send(method, path, list(sent.items()), body)
+        reply = self.transport.send(method, path, list(sent.items()), body)
         for name in reply.set_cookies:
             value = reply.cookie(name)
             if value:
@@ -243,14 +249,14 @@ class Caller:
         return self.send("GET", "/api/")
 
     def login(self, username: str = "demo", password: str = "console-demo", **changes: str | None) -> Reply:
-        """The login form; a field given as None is left out."""
+        """Post the login form; a field set to None is omitted."""
         if not self.cookies:
             self.open()
         fields: dict[str, str | None] = {
             "csrfmiddlewaretoken": self.token,
             "username": username,
             "password": password,
-            "region": f"{self.wire.base}/v3",
+            "region": f"{self.transport.base}/v3",
             **changes,
         }
         form = urlencode({name: value for name, value in fields.items() if value is not None})
@@ -267,8 +273,8 @@ class Caller:
 
 
 @dataclass
-class HeldClock:
-    """A clock that stands until it is moved."""
+class FakeClock:
+    """A clock that stands still until `moment` is changed."""
 
     moment: float
 
@@ -278,7 +284,7 @@ class HeldClock:
 
 @dataclass
 class RunningServer:
-    process: WarmProcess
+    process: ForkedProcess
     base: str
     banner: str
     log_file: Path
@@ -298,16 +304,16 @@ class RunningServer:
         return self.process.wait(timeout=60)
 
 
-def make_logins_quick(data: Path) -> None:
-    """The sample's passwords again by the lightest hash: many tests log in, and few are about what that costs."""
+def use_fast_hashes(data: Path) -> None:
+    """Rehash the sample's passwords with the cheapest parameters: many tests log in, few depend on the cost."""
     with opened(data, "cloud") as engine, engine.begin() as connection:
         for username, password in SAMPLE_PASSWORDS.items():
             account = update(accounts).where(accounts.c.username == username)
-            assert connection.execute(account.values(password_hash=QUICK.hash(password))).rowcount == 1
+            assert connection.execute(account.values(password_hash=FAST_HASHER.hash(password))).rowcount == 1
 
 
 def make_sample_store(folder: Path, now: float) -> Path:
-    """A store with the sample cloud, loaded at a time."""
+    """Create a store with the sample cloud, loaded at the time `now`."""
     make_store(folder)
     with opened(folder, "cloud") as engine:
         load(engine, SAMPLE_FILE, zone=UTC, now=int(now), actor="tests")
@@ -316,23 +322,23 @@ def make_sample_store(folder: Path, now: float) -> Path:
 
 @cache
 def _quick_sample() -> "tempfile.TemporaryDirectory[str]":
-    """The sample cloud as of now with quick logins, in the folder's `data`; copy it, never change it."""
+    """The current sample cloud with fast hashes, in the subdirectory `data`; copy it, never change it."""
     folder = tempfile.TemporaryDirectory()
-    make_logins_quick(make_sample_store(Path(folder.name) / "data", time.time()))
+    use_fast_hashes(make_sample_store(Path(folder.name) / "data", time.time()))
     return folder
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """This process's environment without any setting of ours."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLOUDCONSOLE_")}
-    return kept | more
+    """Return the environment of this process without any Cloud Console settings."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CLOUDCONSOLE_")}
+    return environment | more
 
 
 @contextmanager
 def running_server(folder: Path, *flags: str, sample: bool = True, is_first: bool = False) -> Iterator[RunningServer]:
-    """`cloudconsole serve` on a free port, with a log line for every call, ended by process id.
+    """Run `cloudconsole serve` on a free port, with an access log.
 
-    The sample's store is made beforehand, and logins are quick, unless there is one or this `is_first` to make it.
+    Unless a store exists or the server `is_first` to create it, a copy of the sample with fast hashes is used.
     """
     if sample and not is_first and not (folder / "data").exists():
         copy_store(Path(_quick_sample().name) / "data", folder / "data")
@@ -340,11 +346,11 @@ def running_server(folder: Path, *flags: str, sample: bool = True, is_first: boo
     settings = ["--port", "0", "--data", str(folder / "data"), "--access-log", "true"]
     command = ["serve", *settings, *flags, *(["--sample"] if sample else [])]
     with log_file.open("w") as log, banner_file.open("w") as banner:
-        environment = clean_environment(**variables_of(folder / "data"))
-        process = WarmProcess(command, environment, stdout=banner.fileno(), stderr=log.fileno())
+        environment = clean_environment(**database_environment(folder / "data"))
+        process = ForkedProcess(command, environment, stdout=banner.fileno(), stderr=log.fileno())
     try:
         server = RunningServer(process, _wait_for_address(process, banner_file, log_file), "", log_file)
-        _wait_until_answering(server)
+        _wait_until_responding(server)
         server.banner = banner_file.read_text()
         yield server
     finally:
@@ -357,26 +363,26 @@ def running_server(folder: Path, *flags: str, sample: bool = True, is_first: boo
                 process.wait()
 
 
-def _wait_for_address(process: WarmProcess, banner_file: Path, log_file: Path) -> str:
+def _wait_for_address(process: ForkedProcess, banner_file: Path, log_file: Path) -> str:
     for _ in range(1200):
         found = re.match(r"Cloud Console serves on (\S+)\n", banner_file.read_text())
         if found:
             return found[1]
         assert process.poll() is None, f"the server did not start:\n{log_file.read_text()}"
         time.sleep(0.05)
-    raise AssertionError("the server does not say where it is")
+    raise AssertionError("the server does not print its address")
 
 
-def _wait_until_answering(server: RunningServer) -> None:
+def _wait_until_responding(server: RunningServer) -> None:
     for _ in range(600):
         assert server.process.poll() is None, server.log()
-        wire = OverHttp(server.base)
+        transport = HttpTransport(server.base)
         try:
-            wire.send("GET", "/api/", [])
+            transport.send("GET", "/api/", [])
         except OSError:
             time.sleep(0.05)
         else:
             return
         finally:
-            wire.close()
-    raise AssertionError("the server does not answer")
+            transport.close()
+    raise AssertionError("the server does not respond")

@@ -1,11 +1,11 @@
-"""Stores as an earlier version made them."""
+"""Stores as created by an earlier version."""
 
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
 from typing import Final
 
-_UNDONE: Final = {
+_DOWNGRADE: Final = {
     "cloud": (
         "DROP TABLE schema_revisions",
         "DROP TABLE usage",
@@ -33,8 +33,8 @@ _UNDONE: Final = {
 
 
 def make_older(folder: Path) -> None:
-    """Take from the store in a folder what came after revision 0002."""
-    for part, statements in _UNDONE.items():
+    """Downgrade the store in a directory to revision 0002."""
+    for part, statements in _DOWNGRADE.items():
         with closing(connect(folder / f"{part}.db")) as connection, connection:
             for statement in ("UPDATE alembic_version SET version_num = '0002'", *statements):
                 connection.execute(statement)

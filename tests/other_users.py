@@ -1,4 +1,4 @@
-"""Folders of other users, for whoever runs the tests."""
+"""Directories of other users, whichever user runs the tests."""
 
 import os
 import pwd
@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-STRANGER = 4711
+OTHER_UID = 4711
 
 
-def give_to_a_stranger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
-    """Let a folder be another user's; gives the owner and us, as they are named. Only root can truly give it away."""
-    ourselves = pwd.getpwuid(os.geteuid()).pw_name
+def chown_to_other_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """Make a directory another user's, and return the names of its owner and of the current user.
+
+    Unless run by root, the change is faked.
+    """
+    current_user = pwd.getpwuid(os.geteuid()).pw_name
     if os.geteuid() == 0:
-        os.chown(folder, STRANGER, -1)
-        return str(STRANGER), ourselves
-    monkeypatch.setattr(os, "geteuid", lambda: STRANGER)
-    return ourselves, str(STRANGER)
+        os.chown(folder, OTHER_UID, -1)
+        return str(OTHER_UID), current_user
+    monkeypatch.setattr(os, "geteuid", lambda: OTHER_UID)
+    return current_user, str(OTHER_UID)

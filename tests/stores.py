@@ -1,6 +1,6 @@
-"""The stores of the tests: each is a folder, in which the embedded store is, or the address of its PostgreSQL database.
+"""Stores of the tests: each is a directory with an embedded store, or with the address of its PostgreSQL database.
 
-Suites are written once: with `--store=postgresql` the same tests make, copy and open databases of a real server.
+The same tests run on both: with `--store=postgresql` they create, copy and open databases of a real server.
 """
 
 import asyncio
@@ -26,44 +26,44 @@ Kind = Literal["embedded", "postgresql"]
 Result = TypeVar("Result")
 
 DATABASE_VARIABLE: Final = "CLOUDCONSOLE_DATABASE"
-HASTE: Final = 10
-"""How many times as quick the watch over changes is within the tests: all its times alike, so that it holds as ever."""
+SPEEDUP: Final = 10
+"""Factor by which polling for changes is faster in tests; all its intervals are scaled alike."""
 
 _ADDRESS_FILE: Final = "database"
-_taken: dict[Path, str] = {}
-"""Databases by the folders of their stores."""
+_databases_in_use: dict[Path, str] = {}
+"""Databases by the directory of their store."""
 _kind: Kind = "embedded"
 
 
-def use(kind: Kind) -> None:
-    """Let all stores be of this kind; before the first is made."""
+def select_store_kind(kind: Kind) -> None:
+    """Set the kind of all stores; call it before the first is created."""
     global _kind
     _kind = kind
     if kind == "postgresql":
-        _hasten_the_watch()
+        _speed_up_polling()
 
 
 def make_store(folder: Path) -> Path:
-    """A store with nothing in it."""
+    """Create an empty store."""
     if _kind == "postgresql":
-        return _take_database(folder, databases().with_tables)
+        return _acquire_database(folder, databases().migrated_template)
     Settings(data=folder).store.migrate()
     return folder
 
 
 def copy_store(source: Path, target: Path) -> Path:
-    """A store of one's own with what another has in it, to which nobody may be connected."""
+    """Copy a store, which must not have open connections."""
     copytree(source, target)
-    return target if database_of(source) is None else _take_database(target, _taken[source])
+    return target if database_of(source) is None else _acquire_database(target, _databases_in_use[source])
 
 
-def settings_over(folder: Path, **more: Any) -> Settings:
-    """Settings of a console over this store."""
+def settings_for(folder: Path, **more: Any) -> Settings:
+    """Return the settings of a console that uses this store."""
     return Settings(data=folder, database=database_of(folder), **more)
 
 
 def store_in(folder: Path) -> Store:
-    return settings_over(folder).store
+    return settings_for(folder).store
 
 
 def open_engine(folder: Path, part: DatabaseName) -> Engine:
@@ -75,8 +75,8 @@ def opened(folder: Path, part: DatabaseName) -> AbstractContextManager[Engine]:
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[Reader]:
-    """A reader, to be used by `run`."""
+def open_reader(folder: Path) -> Iterator[Reader]:
+    """A reader of the store; await its methods with `run`."""
     reader = store_in(folder).reader()
     try:
         yield reader
@@ -86,20 +86,20 @@ def reading(folder: Path) -> Iterator[Reader]:
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """The work's result; on one event loop for all, since the connections of a reader hang on theirs."""
+    """Run a coroutine on the shared event loop, to which the connections of a reader are bound."""
     return _runner().run(work)
 
 
 @contextmanager
-def changing(folder: Path, part: DatabaseName) -> Iterator[Connection]:
-    """A transaction beside the console, over only when no console answers any more as it did before."""
+def write_transaction(folder: Path, part: DatabaseName) -> Iterator[Connection]:
+    """A transaction outside the console; returns only when no console serves the old data any more."""
     with opened(folder, part) as engine, engine.begin() as connection:
         yield connection
-    settle(folder)
+    wait_for_replicas(folder)
 
 
-def forbid(connection: Connection, event: str, words: str) -> None:
-    """Let an event such as `INSERT ON tenants` fail from now on, as a full disk does."""
+def make_fail(connection: Connection, event: str, words: str) -> None:
+    """Make an event such as `INSERT ON tenants` fail from now on, as with a full disk."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(
             f"CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '{words}'; END $$"
@@ -109,45 +109,45 @@ def forbid(connection: Connection, event: str, words: str) -> None:
         connection.exec_driver_sql(f"CREATE TRIGGER fail BEFORE {event} BEGIN SELECT RAISE(ABORT, '{words}'); END")
 
 
-def settle(folder: Path) -> None:
-    """Wait as everyone does who has changed something."""
+def wait_for_replicas(folder: Path) -> None:
+    """Wait until all replicas have seen a change (replication wait)."""
     time.sleep(store_in(folder).replication_wait_seconds)
 
 
-def point_to(folder: Path, address: str) -> None:
-    """Let the store of a folder be this database."""
+def set_database(folder: Path, address: str) -> None:
+    """Make this database the store of a directory."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _ADDRESS_FILE).write_text(address)
 
 
 def database_of(folder: Path) -> str | None:
-    """The address of the store's database; None where it is an embedded one."""
+    """Return the address of the store's database; None if it is embedded."""
     file = folder / _ADDRESS_FILE
     return file.read_text() if file.exists() else None
 
 
-def variables_of(folder: Path) -> dict[str, str]:
-    """What a command has to be told beside the folder, in its environment."""
+def database_environment(folder: Path) -> dict[str, str]:
+    """Return the environment variables that a command needs in addition to the directory."""
     address = database_of(folder)
     return {} if address is None else {DATABASE_VARIABLE: address}
 
 
-def flags_of(folder: Path) -> tuple[str, ...]:
-    """The same as flags; the password in a file, since everyone would see it among them."""
+def database_flags(folder: Path) -> tuple[str, ...]:
+    """Return the equivalent flags; the password goes to a file, since flags are visible to other users."""
     address = database_of(folder)
     if address is None:
         return ()
-    who, _, place = address.partition("@")
-    user, _, password = who.rpartition(":")
+    credentials, _, location = address.partition("@")
+    user, _, password = credentials.rpartition(":")
     file = folder / "database-password"
     file.write_text(password)
-    return ("--database", f"{user}@{place}", "--database-password-file", str(file))
+    return ("--database", f"{user}@{location}", "--database-password-file", str(file))
 
 
-def give_back_databases(within: Path) -> None:
-    """Those of the stores within a folder, which nobody uses any more."""
-    for folder in [folder for folder in _taken if folder.is_relative_to(within)]:
-        databases().give_back(_taken.pop(folder))
+def release_databases(within: Path) -> None:
+    """Return the databases of all stores in a directory to the pool."""
+    for folder in [folder for folder in _databases_in_use if folder.is_relative_to(within)]:
+        databases().release(_databases_in_use.pop(folder))
 
 
 @cache
@@ -159,24 +159,24 @@ def _runner() -> asyncio.Runner:
 
 @cache
 def databases() -> "Databases":
-    """Of a PostgreSQL that each process of the tests has to itself, until it ends."""
-    # Only now: without --store=postgresql nothing of it need be installed.
+    """Return the databases of a PostgreSQL server that belongs to this test process."""
+    # Imported here: not installed unless --store=postgresql is used.
     from cluster.postgres import PostgresServer
 
     from tests.databases import Databases
 
-    made = Databases(PostgresServer(durable=False).start())
-    atexit.register(made.close)
-    return made
+    created = Databases(PostgresServer(durable=False).start())
+    atexit.register(created.close)
+    return created
 
 
-def _take_database(folder: Path, template: str) -> Path:
-    _taken[folder] = databases().take(template)
-    point_to(folder, databases().address(_taken[folder]))
+def _acquire_database(folder: Path, template: str) -> Path:
+    _databases_in_use[folder] = databases().acquire(template)
+    set_database(folder, databases().address(_databases_in_use[folder]))
     return folder
 
 
-def _hasten_the_watch() -> None:
+def _speed_up_polling() -> None:
     from cloudconsole.store.postgres import change_poller
     from cloudconsole.store.postgres.store import PostgresStore
 
@@ -187,4 +187,4 @@ def _hasten_the_watch() -> None:
         (change_poller, "REPLICATION_WAIT_SECONDS"),
         (PostgresStore, "replication_wait_seconds"),
     ):
-        patch.setattr(holder, name, getattr(holder, name) / HASTE)
+        patch.setattr(holder, name, getattr(holder, name) / SPEEDUP)

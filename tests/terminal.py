@@ -1,4 +1,4 @@
-"""A terminal of the tests' own, for commands that ask, draw or complete."""
+"""A pseudo-terminal for commands that prompt, draw or complete."""
 
 import os
 import pty
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyte
 
-from tests.fork_server import WarmProcess
+from tests.fork_server import ForkedProcess
 from tests.harness import clean_environment
 
 OWN_TERMINAL = """
@@ -19,35 +19,35 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-"""Runs any other command with this terminal as its own, so that Ctrl-C, typed, is a signal."""
+"""Runs another command with this controlling terminal, so that a typed Ctrl-C sends a signal."""
 
 
 class Terminal:
-    """`cloudconsole` on a terminal: what it shows can be waited for, and answered."""
+    """`cloudconsole` on a terminal: wait for its output and type input."""
 
     def __init__(self, folder: Path, *arguments: str, command: Sequence[str] | None = None, **environment: str) -> None:
-        self._ours, theirs = pty.openpty()
+        self._our_end, child_end = pty.openpty()
         variables = {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40", **environment}
         self._size = int(variables["LINES"]), int(variables["COLUMNS"])
-        termios.tcsetwinsize(theirs, self._size)
+        termios.tcsetwinsize(child_end, self._size)
         environment = clean_environment(**variables)
-        self.process: WarmProcess | subprocess.Popen[bytes]
+        self.process: ForkedProcess | subprocess.Popen[bytes]
         if command is None:
-            self.process = WarmProcess(
-                arguments, environment, folder, stdin=theirs, stdout=theirs, stderr=theirs, own_terminal=True
+            self.process = ForkedProcess(
+                arguments, environment, folder, stdin=child_end, stdout=child_end, stderr=child_end, own_terminal=True
             )
         else:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", OWN_TERMINAL, *command],
                 cwd=folder,
                 env=environment,
-                stdin=theirs,
-                stdout=theirs,
-                stderr=theirs,
+                stdin=child_end,
+                stdout=child_end,
+                stderr=child_end,
                 start_new_session=True,
             )
-        os.close(theirs)
-        os.set_blocking(self._ours, False)
+        os.close(child_end)
+        os.set_blocking(self._our_end, False)
         self.shown = ""
 
     def wait_for(self, text: str) -> None:
@@ -61,15 +61,15 @@ class Terminal:
 
     @property
     def screen(self) -> list[str]:
-        """What a person sees now, line by line."""
+        """The lines currently visible on the screen."""
         lines, columns = self._size
         screen = pyte.Screen(columns, lines)
         self._read()
         pyte.Stream(screen).feed(self.shown)
         return [line.rstrip() for line in screen.display]
 
-    def wait_to_see(self, text: str) -> list[str]:
-        """Wait until it can be seen; gives the screen."""
+    def wait_for_text(self, text: str) -> list[str]:
+        """Wait until the text is visible; return the screen."""
         for _ in range(1200):
             screen = self.screen
             if any(text in line for line in screen):
@@ -82,12 +82,12 @@ class Terminal:
         self.type_bytes(text.encode())
 
     def type_bytes(self, typed: bytes) -> None:
-        os.write(self._ours, typed)
+        os.write(self._our_end, typed)
 
-    def type_unseen(self, text: str) -> None:
-        # Only once nothing is echoed any more: else a password would be shown that nobody would ever see.
+    def type_without_echo(self, text: str) -> None:
+        # Wait until echo is off: otherwise the terminal would show a password that real users never see.
         for _ in range(1200):
-            if not termios.tcgetattr(self._ours)[3] & termios.ECHO:
+            if not termios.tcgetattr(self._our_end)[3] & termios.ECHO:
                 self.type(text)
                 return
             time.sleep(0.05)
@@ -95,25 +95,25 @@ class Terminal:
 
     def type_password(self, password: str, *, again: str) -> None:
         self.wait_for("New password: ")
-        self.type_unseen(f"{password}\n")
+        self.type_without_echo(f"{password}\n")
         self.wait_for("Repeat password: ")
-        self.type_unseen(f"{again}\n")
+        self.type_without_echo(f"{again}\n")
 
     def end(self) -> int:
-        """Wait for the command's end; gives its exit code."""
+        """Wait for the command to exit; return its exit code."""
         for _ in range(1200):
             self._read()
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
         self._read()
-        os.close(self._ours)
+        os.close(self._our_end)
         return self.process.wait(timeout=60)
 
     def _read(self) -> None:
         try:
-            while piece := os.read(self._ours, 65_536):
+            while piece := os.read(self._our_end, 65_536):
                 self.shown += piece.decode(errors="replace")
         except (BlockingIOError, OSError):
-            # Nothing more now, or ever: on Linux a terminal whose other side is closed is an error.
+            # No more output for now, or none at all: on Linux, reading a terminal whose other end is closed fails.
             return

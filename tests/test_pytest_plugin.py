@@ -1,4 +1,4 @@
-"""The pytest plugin, in runs of pytest of their own."""
+"""The pytest plugin, in separate pytest runs."""
 
 import subprocess
 import sys
@@ -10,8 +10,8 @@ import pytest
 from tests.harness import clean_environment
 
 HAS_ENTRY_POINT = bool(entry_points(group="pytest11", name="cloudconsole"))
-LOADED = () if HAS_ENTRY_POINT else ("-p", "cloudconsole.pytest_plugin")
-"""An installation from before the plugin does not load it by itself."""
+PLUGIN_FLAGS = () if HAS_ENTRY_POINT else ("-p", "cloudconsole.pytest_plugin")
+"""An editable installation made before the plugin existed does not load it automatically."""
 
 CLOUD = """\
 version: 1
@@ -22,11 +22,11 @@ tenants:
 
 
 def run_pytest(
-    folder: Path, test: str, *flags: str, loaded: tuple[str, ...] = LOADED, **environment: str
+    folder: Path, test: str, *flags: str, plugin_flags: tuple[str, ...] = PLUGIN_FLAGS, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
-    """A run in a folder with this one file of tests; warnings are errors."""
-    (folder / "test_mine.py").write_text(test)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", *loaded, *flags]
+    """Run pytest in a directory with this one test file; warnings are errors."""
+    (folder / "test_example.py").write_text(test)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", *plugin_flags, *flags]
     return subprocess.run(
         command,
         cwd=folder,
@@ -45,7 +45,7 @@ def assert_passed(done: "subprocess.CompletedProcess[str]", number: int) -> None
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Path:
-    """A folder with a cloud file of one's own and its password."""
+    """A directory with a cloud file and its password file."""
     folder = tmp_path / "clouds"
     folder.mkdir()
     (folder / "password").write_text("my password\n")
@@ -53,15 +53,15 @@ def cloud(tmp_path: Path) -> Path:
     return folder
 
 
-def test_each_test_has_the_console_as_at_its_start(tmp_path: Path) -> None:
+def test_console_is_reset_before_each_test(tmp_path: Path) -> None:
     tests = """
 import pytest
 from cloudconsole import LoginRequired, ServerError
 
 addresses = set()
 
-@pytest.mark.parametrize("turn", [1, 2])
-def test_in_turn(cloudconsole_server, cloudconsole_client, turn):
+@pytest.mark.parametrize("run_number", [1, 2])
+def test_repeatedly(cloudconsole_server, cloudconsole_client, run_number):
     addresses.add(cloudconsole_server.address)
     assert cloudconsole_client.usage_limits().instances.used == 4
     assert not cloudconsole_server.faults()
@@ -70,14 +70,14 @@ def test_in_turn(cloudconsole_server, cloudconsole_client, turn):
     cloudconsole_server.fault("unavailable", times=99, call="GetNews", retry_after=0)
     cloudconsole_server.set_clock("2030-01-01T00:00:00Z")
 
-def test_one_console_for_all(cloudconsole_server):
+def test_console_is_shared(cloudconsole_server):
     assert addresses == {cloudconsole_server.address}
     assert cloudconsole_server.now().year == 2027
 """
     assert_passed(run_pytest(tmp_path, tests, "--cloudconsole-clock", "2027-01-01T00:00:00Z"), 3)
 
 
-def test_a_cloud_of_ones_own_by_the_ini_file(tmp_path: Path, cloud: Path) -> None:
+def test_ini_file_configures_the_console(tmp_path: Path, cloud: Path) -> None:
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\n"
         "cloudconsole_cloud = clouds/mine.yaml\n"
@@ -91,51 +91,51 @@ def test_a_cloud_of_ones_own_by_the_ini_file(tmp_path: Path, cloud: Path) -> Non
     folder = tmp_path / "tests"
     folder.mkdir()
     test = """
-def test_mine(cloudconsole_server, cloudconsole_client):
+def test_example(cloudconsole_server, cloudconsole_client):
     assert cloudconsole_server.accounts == {"me": "my password"}
     assert cloudconsole_client.usage_limits().instances.used == 0
     assert cloudconsole_client.about().currency == "EUR"
     assert cloudconsole_server.now() == cloudconsole_server.set_clock("2026-01-01T00:59:30Z")
     cookies = {cookie.name: cookie.value for cookie in cloudconsole_client.session.cookies}
-    print("told:", cookies)
+    print("cookies:", cookies)
 """
     runs = [run_pytest(folder, test, "-s", http_proxy="http://127.0.0.1:9") for _ in range(2)]
     for done in runs:
         assert_passed(done, 1)
-    first, second = ([line for line in done.stdout.splitlines() if "told:" in line] for done in runs)
+    first, second = ([line for line in done.stdout.splitlines() if "cookies:" in line] for done in runs)
     assert first == second != []
 
 
-def test_the_command_line_goes_before_the_ini_file(tmp_path: Path, cloud: Path) -> None:
+def test_command_line_overrides_the_ini_file(tmp_path: Path, cloud: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\ncloudconsole_cloud = missing.yaml\n")
-    test = "def test_mine(cloudconsole_client): assert cloudconsole_client.urls() == []\n"
+    test = "def test_example(cloudconsole_client): assert cloudconsole_client.urls() == []\n"
     account = ("--cloudconsole-username", "me", "--cloudconsole-password", "my password")
     assert_passed(run_pytest(tmp_path, test, "--cloudconsole-cloud", "clouds/mine.yaml", *account), 1)
 
 
-def test_a_client_needs_an_account(tmp_path: Path, cloud: Path) -> None:
-    test = "def test_mine(cloudconsole_client): pass\n"
+def test_client_fixture_needs_an_account(tmp_path: Path, cloud: Path) -> None:
+    test = "def test_example(cloudconsole_client): pass\n"
     done = run_pytest(tmp_path, test, "--cloudconsole-cloud", "clouds/mine.yaml")
     assert done.returncode == 1
     assert "\ncloudconsole_client: set cloudconsole_username and cloudconsole_password, too\n" in done.stdout
     assert "Traceback" not in done.stdout
 
 
-def test_a_console_that_cannot_start_is_told_in_a_line(tmp_path: Path) -> None:
-    done = run_pytest(tmp_path, "def test_mine(cloudconsole_client): pass\n", "--cloudconsole-clock", "soon")
+def test_startup_error_is_reported_in_one_line(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, "def test_example(cloudconsole_client): pass\n", "--cloudconsole-clock", "soon")
     assert done.returncode == 1
     assert "\ncloudconsole: --clock: must be a time, such as 2026-01-31T08:00:00Z\n" in done.stdout
     assert "Traceback" not in done.stdout
 
 
-def test_where_the_server_is_not_installed_that_is_told_in_a_line(tmp_path: Path) -> None:
-    absent = tmp_path / "absent"
-    absent.mkdir()
-    (absent / "uvicorn.py").write_text("raise ModuleNotFoundError(name='uvicorn')\n")
+def test_missing_server_extra_is_reported_in_one_line(tmp_path: Path) -> None:
+    fake_packages = tmp_path / "fake_packages"
+    fake_packages.mkdir()
+    (fake_packages / "uvicorn.py").write_text("raise ModuleNotFoundError(name='uvicorn')\n")
     (tmp_path / "tests").mkdir()
-    places = [str(absent), *(place for place in sys.path if place)]
-    test = "def test_mine(cloudconsole_client): pass\n"
-    done = run_pytest(tmp_path / "tests", test, PYTHONPATH=":".join(places))
+    paths = [str(fake_packages), *(path for path in sys.path if path)]
+    test = "def test_example(cloudconsole_client): pass\n"
+    done = run_pytest(tmp_path / "tests", test, PYTHONPATH=":".join(paths))
     assert done.returncode == 1
     assert "\ncloudconsole: 'serve' needs the server: pip install 'cloudconsole[server]'\n" in done.stdout
     assert "Traceback" not in done.stdout
@@ -145,8 +145,8 @@ def test_each_worker_of_a_parallel_run_has_its_own_console(tmp_path: Path) -> No
     test = """
 import pytest
 
-@pytest.mark.parametrize("turn", range(4))
-def test_in_turn(cloudconsole_client, cloudconsole_server, turn):
+@pytest.mark.parametrize("run_number", range(4))
+def test_repeatedly(cloudconsole_client, cloudconsole_server, run_number):
     cloudconsole_server.fault("unavailable", call="GetNews", retry_after=0)
     assert cloudconsole_client.news()
     assert not cloudconsole_server.faults()
@@ -154,14 +154,14 @@ def test_in_turn(cloudconsole_client, cloudconsole_server, turn):
     assert_passed(run_pytest(tmp_path, test, "-n", "2"), 4)
 
 
-def test_it_can_be_left_out(tmp_path: Path) -> None:
+def test_plugin_can_be_disabled(tmp_path: Path) -> None:
     flags = ("-p", "no:cloudconsole")
-    assert_passed(run_pytest(tmp_path, "def test_mine(): pass\n", *flags, loaded=()), 1)
-    done = run_pytest(tmp_path, "def test_mine(cloudconsole_client): pass\n", *flags, loaded=())
+    assert_passed(run_pytest(tmp_path, "def test_example(): pass\n", *flags, plugin_flags=()), 1)
+    done = run_pytest(tmp_path, "def test_example(cloudconsole_client): pass\n", *flags, plugin_flags=())
     assert "fixture 'cloudconsole_client' not found" in done.stdout
 
 
-def test_it_costs_a_run_that_does_not_use_it_nothing(tmp_path: Path) -> None:
+def test_unused_plugin_imports_nothing_else(tmp_path: Path) -> None:
     script = """
 import sys, pytest
 before = set(sys.modules)

@@ -26,7 +26,7 @@ def logged_in(server: ConsoleServer) -> Console:
     return Console(server.address, region=server.region, username=server.username, password=server.password)
 
 
-def test_it_serves_the_sample_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sample_is_served_and_everything_is_removed_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     with running_console() as server:
@@ -41,7 +41,7 @@ def test_it_serves_the_sample_and_leaves_nothing_behind(tmp_path: Path, monkeypa
         server.reset()
 
 
-def test_it_ends_with_tests_that_are_killed(tmp_path: Path) -> None:
+def test_console_stops_when_the_tests_are_killed(tmp_path: Path) -> None:
     script = """
 import time
 from cloudconsole.testing import running_console
@@ -59,56 +59,56 @@ with running_console() as server:
     eventually(lambda: not list(tmp_path.iterdir()))
 
 
-def test_settings_in_the_environment_are_for_other_consoles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "CLOUDCONSOLE_PORT", "nonsense")
     monkeypatch.setitem(os.environ, "http_proxy", "http://127.0.0.1:9")
     with running_console() as server:
         server.reset()
 
 
-def test_what_lies_in_the_folder_of_the_tests_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_in_the_working_directory_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "calendar.py").write_text("raise SystemExit('not the calendar')\n")
     monkeypatch.chdir(tmp_path)
     with running_console() as server:
         server.reset()
 
 
-def test_it_is_steered_where_it_listens_whatever_clients_call_it() -> None:
+def test_controls_use_the_listening_address() -> None:
     with running_console(flags=["--public-origin", "http://localhost:1"]) as server:
         assert server.address == "http://localhost:1"
         server.reset()
 
 
-def test_it_speaks_plain_http() -> None:
+def test_tls_is_rejected() -> None:
     tls = ["--tls-certificate", str(CERTIFICATES / "ec.pem"), "--tls-key", str(CERTIFICATES / "ec-key.pem")]
     with pytest.raises(ServerNotStarted, match="do not support TLS"), running_console(flags=tls):
         pass
 
 
 @pytest.mark.parametrize(
-    "answer", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n\r\nhello", b"HTTP/1.1 200 OK\r\n\r\n[1]", b""]
+    "response", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n\r\nhello", b"HTTP/1.1 200 OK\r\n\r\n[1]", b""]
 )
-def test_what_is_no_console_is_told_in_a_line(answer: bytes) -> None:
+def test_other_server_is_reported_as_not_responding(response: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as thread:
 
-        def answer_once() -> None:
+        def respond_once() -> None:
             connection, _ = other.accept()
             with connection:
                 connection.recv(65536)
-                connection.sendall(answer)
+                connection.sendall(response)
 
-        thread.submit(answer_once)
+        thread.submit(respond_once)
         address = f"http://127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(ServerNotStarted, match=f"the console at {address} does not respond"):
             ConsoleServer(address, "", Path(), {}).reset()
 
 
-def test_one_that_cannot_start_says_why() -> None:
-    with pytest.raises(ServerNotStarted) as refused, running_console(cloud="no/such.yaml"):
+def test_startup_error_is_raised() -> None:
+    with pytest.raises(ServerNotStarted) as error, running_console(cloud="no/such.yaml"):
         pass
-    assert str(refused.value) == "cloudconsole: no/such.yaml cannot be read: No such file or directory"
+    assert str(error.value) == "cloudconsole: no/such.yaml cannot be read: No such file or directory"
 
 
-def test_without_accounts_there_is_no_username() -> None:
+def test_username_needs_an_account() -> None:
     with pytest.raises(ServerNotStarted, match="no account: pass a username"):
         assert ConsoleServer("http://127.0.0.1:9", "", Path(), {}).username

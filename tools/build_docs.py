@@ -1,4 +1,4 @@
-"""Writes every document that is generated; `--check` only says which differ, and fails if one does."""
+"""Write all generated documents; with `--check`, only list outdated ones and fail if there are any."""
 
 import sys
 from collections.abc import Callable
@@ -19,7 +19,7 @@ DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/cloudconsole.toml": sample_file,
     "docs/reference/conformance.md": conformance_page,
 }
-"""In this order: the pages show the recorded examples."""
+"""Order matters: the pages include the recorded examples."""
 
 
 def main() -> int:
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def _renew(file: Path, text: str, *, write: bool) -> bool:
-    """Whether the file differed from the text; then it is written, if so wanted."""
+    """Return whether the file differs from the text; if so and `write` is set, write it."""
     differs = not file.exists() or file.read_text("utf-8") != text
     if differs and write:
         file.write_text(text, "utf-8")

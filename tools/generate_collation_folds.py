@@ -1,6 +1,6 @@
 """Generate the table of characters that MariaDB's collations equate and Unicode's rules do not.
 
-Queries the MariaDB of a running lab (`make openstack`): `python -m tools.generate_collation_folds [FOLDER]`.
+Queries the MariaDB of a running lab (`make openstack`): `python -m tools.generate_collation_folds [DIRECTORY]`.
 """
 
 import sys

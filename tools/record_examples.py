@@ -23,7 +23,7 @@ BASE: Final = "http://127.0.0.1:8000"
 PARAMETERS: Final = {"domainId": "206813"}
 NOW: Final = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 MAX_ITEMS: Final = 3
-"""Of flavors, news and URLs: enough for an example."""
+"""Maximum number of flavors, news and URLs in an example."""
 
 Request = tuple[str, str, dict[str, str], bytes]
 

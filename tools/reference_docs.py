@@ -95,7 +95,7 @@ def _fields(rows: Iterable[FieldRow]) -> str:
 
 
 def table(head: list[str], rows: Iterable[list[str]]) -> str:
-    """A table in Markdown."""
+    """Return a Markdown table."""
     top, *lines = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, *rows))
     return "\n".join([top, "|---" * len(head) + "|", *lines, ""])
 

@@ -1,4 +1,4 @@
-"""The operator's prices as backends read them: always the newest, and a node's by its name."""
+"""Operator prices as backends read them: always current, with nodes by name."""
 
 from pathlib import Path
 from typing import Any
@@ -21,28 +21,30 @@ def add(folder: Path, table: Any, **values: Any) -> None:
         connection.execute(insert(table).values(**values))
 
 
-def test_what_an_operator_changes_is_read_at_once(folder: Path, reader: Reader) -> None:
-    kept = CachedPrices(of_types=True)
-    book, ids = read_prices(kept, reader)
+def test_operator_changes_are_read_immediately(folder: Path, reader: Reader) -> None:
+    cached_prices = CachedPrices(of_types=True)
+    book, ids = read_prices(cached_prices, reader)
     assert book.hourly("volume", None, TEN_GB, 5) is None
     assert ids == {}
     add(folder, nodes, id=7, name="north")
     add(folder, prices, kind="volume", unit="gb", node_id=7, start=0, billionths=3)
-    book, ids = read_prices(kept, reader)
+    book, ids = read_prices(cached_prices, reader)
     assert book.hourly("volume", 7, TEN_GB, 5) == 30
     assert ids == {"north": 7}
 
 
-def test_the_list_is_kept_while_nothing_changes(folder: Path, reader: Reader) -> None:
-    kept = CachedPrices(of_types=True)
-    first = read_prices(kept, reader)
-    assert read_prices(kept, reader) is first
+def test_price_list_is_cached_while_nothing_changes(folder: Path, reader: Reader) -> None:
+    cached_prices = CachedPrices(of_types=True)
+    first = read_prices(cached_prices, reader)
+    assert read_prices(cached_prices, reader) is first
     add(folder, nodes, id=7, name="north")
-    assert read_prices(kept, reader) is not first
+    assert read_prices(cached_prices, reader) is not first
 
 
 @pytest.mark.parametrize(("of_types", "cost"), [(True, 90), (False, 30)])
-def test_prices_of_types_are_for_who_has_types(folder: Path, reader: Reader, of_types: bool, cost: int) -> None:
+def test_typed_prices_apply_only_where_types_are_supported(
+    folder: Path, reader: Reader, of_types: bool, cost: int
+) -> None:
     for billionths, kind in ((3, None), (9, "ssd")):
         add(folder, prices, kind="volume", unit="gb", start=0, billionths=billionths, type=kind)
     book = read_prices(CachedPrices(of_types=of_types), reader).book

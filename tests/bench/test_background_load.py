@@ -6,7 +6,7 @@ from pathlib import Path
 from bench.background_load import PacedThread, resource_changer
 
 from cloudconsole.store.sqlite.engine import opened
-from tests.harness import Caller, InProcess
+from tests.harness import ApiClient, InProcessTransport
 
 
 def test_work_is_repeated_until_stopped() -> None:
@@ -33,8 +33,8 @@ def test_failed_work_stops_the_thread_and_records_the_error() -> None:
     assert paced.count == 0
 
 
-def test_a_change_affects_another_tenant_only(data: Path, demo: Caller, wire: InProcess) -> None:
-    other = Caller(wire)
+def test_a_change_affects_another_tenant_only(data: Path, demo: ApiClient, transport: InProcessTransport) -> None:
+    other = ApiClient(transport)
     other.login("other", "console-other")
     before = other.call("GetUsageLimits").data, demo.call("GetUsageLimits").data
     with opened(data, "cloud") as engine:

@@ -9,7 +9,7 @@ from bench.raw_http import SessionCookies
 from bench import datasets
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from tests.harness import Caller, InProcess
+from tests.harness import ApiClient, InProcessTransport
 
 
 @pytest.fixture(scope="module")
@@ -20,25 +20,25 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDataset]:
 
 
 @pytest.fixture
-def wire(made: SqliteDataset) -> Iterator[InProcess]:
-    console = InProcess(Console(Settings(data=made.directory)), base="http://127.0.0.1")
+def transport(made: SqliteDataset) -> Iterator[InProcessTransport]:
+    console = InProcessTransport(Console(Settings(data=made.directory)), base="http://127.0.0.1")
     yield console
     console.close()
 
 
-def logged_in(wire: InProcess, cookies: SessionCookies) -> Caller:
-    return Caller(wire, {"sessionid": cookies.session_id, "csrftoken": cookies.csrf_token})
+def logged_in(transport: InProcessTransport, cookies: SessionCookies) -> ApiClient:
+    return ApiClient(transport, {"sessionid": cookies.session_id, "csrftoken": cookies.csrf_token})
 
 
-def test_each_tenant_has_a_session_and_its_own_number(made: SqliteDataset, wire: InProcess) -> None:
+def test_each_tenant_has_a_session_and_its_own_number(made: SqliteDataset, transport: InProcessTransport) -> None:
     for cookies, number in made.tenant_cookies():
-        usage = logged_in(wire, cookies).call("GetUsageLimits").data
+        usage = logged_in(transport, cookies).call("GetUsageLimits").data
         assert usage["maxTotalInstances"] == number
         assert usage["totalVolumesUsed"] == 2
 
 
-def test_the_resources_added_to_demo_are_counted(made: SqliteDataset, wire: InProcess) -> None:
-    demo = logged_in(wire, made.demo_cookies())
+def test_the_resources_added_to_demo_are_counted(made: SqliteDataset, transport: InProcessTransport) -> None:
+    demo = logged_in(transport, made.demo_cookies())
     ended = [index for index in range(1, 200, 8) if index % 11 == 10]
     assert demo.call("GetUsageLimits").data["totalVolumesUsed"] == 3 + 25 - len(ended)
     assert {item["res_type"] for item in demo.call("GetConsumptionsEstimated").data} >= {"instance", "volume"}

@@ -9,14 +9,14 @@ from playwright.sync_api import Page
 
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.testing import ConsoleServer
-from tests.fork_server import run_warm
+from tests.fork_server import run_forked
 
 Cloud = dict[str, Any]
 
 
 def admin(console: ConsoleServer, *arguments: str) -> None:
     """Run `cloudconsole admin` on the console's store. The next reset undoes it."""
-    result = run_warm(["admin", *arguments, "--data", str(console.data)], {})
+    result = run_forked(["admin", *arguments, "--data", str(console.data)], {})
     assert result.returncode == 0, result.stderr
 
 

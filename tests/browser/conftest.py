@@ -12,7 +12,7 @@ from cloudconsole.testing import ConsoleServer, running_console
 from tests.browser.helpers import ConsoleBrowser
 
 PASSWORDS = {"demo": "console-demo", "other": "console-other", "operator": "console-operator"}
-NOON = "2026-11-15T12:20:00Z"
+SAMPLE_TIME = "2026-11-15T12:20:00Z"
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[ConsoleServer]:
-    with running_console(accounts=PASSWORDS, clock=NOON) as running:
+    with running_console(accounts=PASSWORDS, clock=SAMPLE_TIME) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Which account is meant, and that no password goes to a console or user that it was not given for."""
+"""Account selection; a password is never sent to another console or user than it was given for."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def openstack(username: str | None = None, **more: Any) -> Source:
     return source("OS", None, username, is_foreign=True, **more)
 
 
-def ours(url: str | None = None, username: str | None = None, **more: Any) -> Source:
+def environment(url: str | None = None, username: str | None = None, **more: Any) -> Source:
     return source("ours", url, username, **more)
 
 
@@ -38,67 +38,67 @@ def last(url: str = HERE, username: str = "last", **more: Any) -> Source:
 
 
 def account(*sources: Source, last_login: Source | None = None) -> tuple[str, str | None, str | None, str | None]:
-    """Address, user, region, and where the password comes from."""
+    """URL, user, region, and the source of the password."""
     found = choose_account(sources, last_login)
     return found.url, found.username, found.region, found.password.place if found.password else None
 
 
-def test_what_comes_first_goes_before_the_rest() -> None:
-    in_order = [flags(HERE, "f"), ours(HERE, "v"), openstack("o"), profile(HERE, "p")]
+def test_earlier_sources_take_precedence() -> None:
+    by_precedence = [flags(HERE, "f"), environment(HERE, "v"), openstack("o"), profile(HERE, "p")]
     for number, username in enumerate("fvop"):
-        sources = [flags(HERE), *in_order[number:]]
+        sources = [flags(HERE), *by_precedence[number:]]
         assert account(*sources, last_login=last())[1] == username
 
 
-def test_the_last_login_is_enough() -> None:
-    assert account(flags(), ours(), openstack(), last_login=last(region="r")) == (HERE, "last", "r", None)
+def test_last_login_alone_selects_the_account() -> None:
+    assert account(flags(), environment(), openstack(), last_login=last(region="r")) == (HERE, "last", "r", None)
 
 
-def test_no_console_at_all_is_told() -> None:
+def test_missing_console_url_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no console URL"):
         choose_account([flags(username="f"), openstack("o")], None)
 
 
 @pytest.mark.parametrize("lower", [profile(HERE, "alice", region="r", password=True), last(HERE, "alice", region="r")])
-def test_what_names_another_console_is_passed_over(lower: Source) -> None:
+def test_source_with_another_console_is_ignored(lower: Source) -> None:
     is_last = lower.name == "last"
     found = account(flags(THERE), *([] if is_last else [lower]), last_login=lower if is_last else None)
     assert found == (THERE, None, None, None)
 
 
-def test_what_names_another_user_gives_neither_region_nor_password() -> None:
+def test_source_with_another_user_gives_no_region_or_password() -> None:
     found = account(flags(username="bob"), profile(HERE, "alice", region="r", password=True))
     assert found == (HERE, "bob", None, None)
 
 
-def test_a_profile_is_whole() -> None:
+def test_profile_supplies_a_complete_account() -> None:
     assert account(flags(), profile(HERE, "alice", region="r", password=True)) == (HERE, "alice", "r", "profile")
 
 
 @pytest.mark.parametrize(
     ("sources", "place"),
     [
-        # The variables' own account, and whatever the call itself adds to a bare password.
-        ([flags(), ours(HERE, "bob", password=True)], "ours"),
-        ([flags(HERE, "bob"), ours(password=True)], "ours"),
-        ([flags(HERE), ours(username="bob", password=True)], "ours"),
-        ([flags(HERE, "bob"), ours(HERE, "bob", password=True)], "ours"),
-        # A bare one is for the profile's account: it names no other.
-        ([flags(), ours(password=True), profile(HERE, "alice")], "ours"),
-        ([flags(), ours(username="bob", password=True), profile(HERE)], "ours"),
-        # It names another user, or another console, than is meant.
-        ([flags(HERE, "alice"), ours(username="bob", password=True)], None),
-        ([flags(HERE, "bob"), ours(THERE, "bob", password=True)], None),
-        ([flags(HERE, "bob", region="r"), ours(HERE, "bob", region="s", password=True)], None),
-        # The console is a profile's with another user: nothing says that the password is for there.
-        ([flags(), ours(username="bob", password=True), profile(HERE, "alice")], None),
-        ([flags(username="bob"), ours(username="bob", password=True), profile(HERE, "alice")], None),
-        # Given with this very call, it is meant for it.
+        # An account from variables, or a bare password completed by flags.
+        ([flags(), environment(HERE, "bob", password=True)], "ours"),
+        ([flags(HERE, "bob"), environment(password=True)], "ours"),
+        ([flags(HERE), environment(username="bob", password=True)], "ours"),
+        ([flags(HERE, "bob"), environment(HERE, "bob", password=True)], "ours"),
+        # A bare password applies to the profile's account.
+        ([flags(), environment(password=True), profile(HERE, "alice")], "ours"),
+        ([flags(), environment(username="bob", password=True), profile(HERE)], "ours"),
+        # The password belongs to another user, console or region.
+        ([flags(HERE, "alice"), environment(username="bob", password=True)], None),
+        ([flags(HERE, "bob"), environment(THERE, "bob", password=True)], None),
+        ([flags(HERE, "bob", region="r"), environment(HERE, "bob", region="s", password=True)], None),
+        # The profile names another user, so the password may not be meant for its console.
+        ([flags(), environment(username="bob", password=True), profile(HERE, "alice")], None),
+        ([flags(username="bob"), environment(username="bob", password=True), profile(HERE, "alice")], None),
+        # A password from flags always applies.
         ([flags(username="bob", password=True), profile(HERE, "alice")], "flags"),
-        ([flags(HERE, "bob", password=True), ours(HERE, "bob", password=True)], "flags"),
+        ([flags(HERE, "bob", password=True), environment(HERE, "bob", password=True)], "flags"),
     ],
 )
-def test_a_password_goes_only_where_it_is_meant_for(sources: list[Source], place: str | None) -> None:
+def test_password_is_used_only_for_its_own_account(sources: list[Source], place: str | None) -> None:
     assert account(*sources)[3] == place
 
 
@@ -113,7 +113,7 @@ def test_a_password_goes_only_where_it_is_meant_for(sources: list[Source], place
         ([flags(HERE, "bob"), openstack("bob", region="r", password=True)], (HERE, "bob", None, None)),
         ([flags(), openstack("bob", password=True), profile(HERE, "alice")], (HERE, "bob", None, None)),
         ([flags(), openstack("bob", region="r", password=True), profile(HERE, "alice")], (HERE, "bob", "r", None)),
-        # A default profile that names its user: no password of another cloud's user of the same name.
+        # A default profile names its user: a user of the same name in another cloud may have another password.
         ([flags(), openstack("bob", region="r", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
         ([flags(), openstack("bob", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
         ([flags(), openstack(region="r", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
@@ -123,43 +123,41 @@ def test_a_password_goes_only_where_it_is_meant_for(sources: list[Source], place
         ),
     ],
 )
-def test_openstack_s_variables_are_one_account(sources: list[Source], found: object) -> None:
+def test_openstack_variables_are_treated_as_one_account(sources: list[Source], found: object) -> None:
     assert account(*sources) == found
 
 
 @pytest.mark.parametrize("username", [None, "bob", "alice"])
 @pytest.mark.parametrize("region", [None, "mine"])
-def test_openstack_s_variables_do_not_change_who_logged_in_last(username: str | None, region: str | None) -> None:
-    others = openstack(username, region="r", password=True)
+def test_openstack_variables_do_not_override_the_last_login(username: str | None, region: str | None) -> None:
+    variables = openstack(username, region="r", password=True)
     logged_in = last(HERE, "alice", region=region)
-    assert account(flags(), others, last_login=logged_in) == (HERE, "alice", region, None)
+    assert account(flags(), variables, last_login=logged_in) == (HERE, "alice", region, None)
 
 
 @pytest.mark.parametrize(
     ("sources", "region"),
     [
         ([flags(region="f"), profile(HERE, "alice")], "f"),
-        ([flags(), ours(region="v"), profile(HERE, "alice")], "v"),
-        # Named by a flag, the profile comes first.
-        ([flags(), profile(HERE, "alice"), ours(region="v")], None),
-        ([flags(), ours(HERE, "alice"), profile(HERE, "alice", region="p")], None),
-        # A call that is typed takes what fits from the rest.
-        ([flags(HERE, "alice"), ours(region="v")], "v"),
+        ([flags(), environment(region="v"), profile(HERE, "alice")], "v"),
+        # A profile selected by a flag comes first.
+        ([flags(), profile(HERE, "alice"), environment(region="v")], None),
+        ([flags(), environment(HERE, "alice"), profile(HERE, "alice", region="p")], None),
+        # With an account from flags, matching sources may add the region.
+        ([flags(HERE, "alice"), environment(region="v")], "v"),
         ([flags(HERE, "alice"), profile(HERE, "alice", region="p")], "p"),
     ],
 )
-def test_where_console_and_user_stand_together_only_what_comes_before_says_the_region(
-    sources: list[Source], region: str | None
-) -> None:
+def test_region_source_depends_on_where_the_account_is_named(sources: list[Source], region: str | None) -> None:
     assert account(*sources)[2] == region
 
 
-def test_they_log_the_same_account_in_again() -> None:
-    others = openstack("bob", region="r", password=True)
-    assert account(flags(), others, last_login=last(HERE, "bob", region="r")) == (HERE, "bob", "r", "OS")
+def test_openstack_password_renews_the_same_account() -> None:
+    variables = openstack("bob", region="r", password=True)
+    assert account(flags(), variables, last_login=last(HERE, "bob", region="r")) == (HERE, "bob", "r", "OS")
 
 
-def test_what_was_passed_over_can_be_told() -> None:
-    found: Account = choose_account([flags(HERE, "alice"), ours(username="bob", password=True)], None)
+def test_ignored_passwords_are_listed() -> None:
+    found: Account = choose_account([flags(HERE, "alice"), environment(username="bob", password=True)], None)
     assert found.ignored_passwords == ("ours",)
     assert found.source_names == {"url": "flags", "username": "flags"}

@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed, and that real shells do."""
+"""Shell completion: the candidates offered, and completion in real shells."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.cli.completion import SCRIPTS, completions
 from cloudconsole.spec.actions import ACTIONS
-from tests.cli.users import Person
+from tests.cli.users import CliUser
 from tests.terminal import Terminal
 
 SET_UP = {
@@ -26,7 +26,7 @@ def offered(*words: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         (("us",), ["usage"]),
         (("log",), ["login", "logout"]),
@@ -49,25 +49,25 @@ def offered(*words: str) -> list[str]:
         (("doctor", "--qu"), ["--quick"]),
     ],
 )
-def test_what_is_offered(words: tuple[str, ...], found: list[str]) -> None:
-    assert offered(*words) == found
+def test_candidates_match_the_words_typed(words: tuple[str, ...], expected: list[str]) -> None:
+    assert offered(*words) == expected
 
 
-def test_flags_are_offered_where_nothing_else_can_be() -> None:
+def test_flags_are_offered_where_no_value_is_expected() -> None:
     assert {"--output", "--watch", "-v"} <= set(offered("usage", ""))
 
 
-def test_profiles_are_offered_by_name(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(person.folder / "config"))
+def test_profiles_are_offered_by_name(cli_user: CliUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(cli_user.home / "config"))
     assert offered("usage", "--profile", "") == []
-    person.has_profiles(PROFILES)
+    cli_user.write_profiles(PROFILES)
     assert offered("usage", "--profile", "w") == ["work", "workshop"]
-    person.has_profiles("broken [")
+    cli_user.write_profiles("broken [")
     assert offered("usage", "--profile", "w") == []
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "expected"),
     [
         ("cloudconsole us", ["usage"]),
         ("A=1 cloudconsole us", ["usage"]),
@@ -79,46 +79,46 @@ def test_profiles_are_offered_by_name(person: Person, monkeypatch: pytest.Monkey
         ("cloudconsole usage --profile work:", ["a", "b"]),
     ],
 )
-def test_bash_hands_over_the_line(person: Person, line: str, found: list[str]) -> None:
-    person.has_profiles('[profiles."work:a"]\n[profiles."work:b"]\n')
-    done = person.run("__complete", "bash", "cloudconsole", line)
-    assert (done.code, done.out.split(), done.err) == (0, found, "")
+def test_bash_passes_the_whole_line(cli_user: CliUser, line: str, expected: list[str]) -> None:
+    cli_user.write_profiles('[profiles."work:a"]\n[profiles."work:b"]\n')
+    done = cli_user.run("__complete", "bash", "cloudconsole", line)
+    assert (done.code, done.out.split(), done.err) == (0, expected, "")
 
 
-def test_other_shells_get_descriptions(person: Person) -> None:
-    done = person.run("__complete", "fish", "cost")
+def test_other_shells_get_descriptions(cli_user: CliUser) -> None:
+    done = cli_user.run("__complete", "fish", "cost")
     assert done.out == "costs\tshow the estimated cost of resources\n"
-    assert person.run("__complete", "zsh", "cost", LC_ALL="zh_CN.UTF-8").out == "costs\t显示资源费用预估\n"
+    assert cli_user.run("__complete", "zsh", "cost", LC_ALL="zh_CN.UTF-8").out == "costs\t显示资源费用预估\n"
 
 
 @pytest.fixture(params=SET_UP)
-def shell(request: pytest.FixtureRequest, person: Person) -> Terminal:
-    """A real shell that has taken the script, ready to type."""
+def shell(request: pytest.FixtureRequest, cli_user: CliUser) -> Terminal:
+    """A real shell with the completion script loaded, at its prompt."""
     name: str = request.param
     if shutil.which(name) is None and os.environ.get("CI") != "true":
         pytest.skip(f"{name} is not installed")
-    person.has_profiles(PROFILES)
-    programs = person.folder / "bin"
+    cli_user.write_profiles(PROFILES)
+    programs = cli_user.home / "bin"
     programs.mkdir()
     program = programs / "cloudconsole"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cloudconsole "$@"\n')
     program.chmod(0o755)
     command, set_up = SET_UP[name]
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    folder = Path(__file__).parents[2]
-    environment = person.environment(PATH=path, TERM="xterm", PYTHONPATH=str(folder / "src"))
-    terminal = Terminal(person.folder, command=command, **environment)
-    # In two pieces, so that what is waited for is not what was typed.
+    root = Path(__file__).parents[2]
+    environment = cli_user.environment(PATH=path, TERM="xterm", PYTHONPATH=str(root / "src"))
+    terminal = Terminal(cli_user.home, command=command, **environment)
+    # Quoted in two pieces so that the echoed input does not contain the marker.
     terminal.type(f"{set_up}; echo ready-to'-type'\n")
-    terminal.wait_to_see(READY)
+    terminal.wait_for_text(READY)
     return terminal
 
 
 def press_tab(terminal: Terminal, typed: str, *, see: str) -> None:
     terminal.type(typed)
-    terminal.wait_to_see(typed.lstrip())
+    terminal.wait_for_text(typed.lstrip())
     terminal.type("\t")
-    terminal.wait_to_see(see)
+    terminal.wait_for_text(see)
 
 
 def test_a_real_shell_completes(shell: Terminal) -> None:
@@ -133,7 +133,7 @@ def test_a_real_shell_completes(shell: Terminal) -> None:
         shell.type("\x15")
         press_tab(shell, "cloudconsole urls --profile w", see="cloudconsole urls --profile work")
         shell.type("\t\t")
-        shell.wait_to_see("workshop")
+        shell.wait_for_text("workshop")
     finally:
         shell.process.kill()
         shell.end()

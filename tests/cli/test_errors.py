@@ -1,4 +1,4 @@
-"""What goes wrong is one line with an exit code; `-v` tells more, and nothing ever tells a secret."""
+"""Errors are one line with an exit code; `-v` adds details, and no secret is ever printed."""
 
 import subprocess
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.users import PASSWORD, Person
+from tests.cli.users import PASSWORD, CliUser
 from tests.client.scripted_server import ScriptedServer, envelope
-from tests.fork_server import run_warm
+from tests.fork_server import run_forked
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
 
 NOWHERE = "http://127.0.0.1:1"
@@ -17,40 +17,40 @@ NOWHERE = "http://127.0.0.1:1"
 
 @pytest.fixture(scope="module")
 def secure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """By https, with a certificate that nobody but the tests trusts."""
+    """An HTTPS server with a certificate that only the tests trust."""
     certificate = ("--tls-certificate", str(CERTIFICATES / "ec.pem"), "--tls-key", str(CERTIFICATES / "ec-key.pem"))
     with running_server(tmp_path_factory.mktemp("secure"), *certificate) as running:
         yield running
 
 
-def given(base: str, username: str = "demo") -> list[str]:
+def options(base: str, username: str = "demo") -> list[str]:
     return ["--url", base, "--username", username, "--timeout", "5"]
 
 
-def test_done_is_0(demo_person: Person) -> None:
-    assert demo_person.run("urls").code == 0
+def test_success_exits_with_0(demo_user: CliUser) -> None:
+    assert demo_user.run("urls").code == 0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("domain", "1"), "There is no domain with this ID."),
         (("call", "GetEverything"), "Unknown action."),
         (("call", "GetDomainDetail"), "The field 'domainId' is required."),
     ],
 )
-def test_what_the_service_refuses_is_1(demo_person: Person, arguments: tuple[str, ...], told: str) -> None:
-    done = demo_person.run(*arguments)
+def test_rejected_request_exits_with_1(demo_user: CliUser, arguments: tuple[str, ...], message: str) -> None:
+    done = demo_user.run(*arguments)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"cloudconsole: {told}")
+    assert done.err.startswith(f"cloudconsole: {message}")
     assert done.err.count("\n") == 1
 
 
-def test_wrong_credentials_are_1(person: Person, server: RunningServer) -> None:
-    done = person.run("login", *given(server.base, "nobody"), CLOUDCONSOLE_PASSWORD="wr0ng-secret")
+def test_wrong_credentials_exit_with_1(cli_user: CliUser, server: RunningServer) -> None:
+    done = cli_user.run("login", *options(server.base, "nobody"), CLOUDCONSOLE_PASSWORD="wr0ng-secret")
     assert done.code == 1
     assert done.err == "cloudconsole: The username or password is wrong, or the account is disabled.\n"
-    assert not person.sessions_file.exists()
+    assert not cli_user.sessions_file.exists()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_wrong_credentials_are_1(person: Person, server: RunningServer) -> None:
     [
         ("usage",),
         ("usage", "--url", NOWHERE),
-        ("usage", *given(NOWHERE)),
+        ("usage", *options(NOWHERE)),
         ("usage", "--url", "console.example.com"),
         ("usage", "--url", "http://user:s3cret@console.example.com"),
         ("usage", "--url", "http://console.example.com/?a=1"),
@@ -76,7 +76,7 @@ def test_wrong_credentials_are_1(person: Person, server: RunningServer) -> None:
         ("call", "GetNews", "--timeout", "5", "-x"),
         ("usage", "--output", "xml"),
         ("usage", "--password", "s3cret"),
-        ("usage", *given(NOWHERE), "--ca-file", "not/there.pem", "--password-file", "/dev/null"),
+        ("usage", *options(NOWHERE), "--ca-file", "not/there.pem", "--password-file", "/dev/null"),
         ("flavors", "--vcpus", "0"),
         ("flavors", "--ram", "-1"),
         ("domain",),
@@ -85,74 +85,76 @@ def test_wrong_credentials_are_1(person: Person, server: RunningServer) -> None:
         ("unheard-of",),
     ],
 )
-def test_wrong_usage_is_2(person: Person, arguments: tuple[str, ...]) -> None:
-    done = person.run(*arguments)
+def test_usage_error_exits_with_2(cli_user: CliUser, arguments: tuple[str, ...]) -> None:
+    done = cli_user.run(*arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("cloudconsole: ")
     assert done.err.count("\n") == 1
     assert "s3cret" not in done.err
 
 
-def test_a_wrong_variable_is_2(person: Person) -> None:
-    done = person.run("usage", CLOUDCONSOLE_URL="console")
+def test_invalid_variable_exits_with_2(cli_user: CliUser) -> None:
+    done = cli_user.run("usage", CLOUDCONSOLE_URL="console")
     assert done.code == 2
     assert done.err.startswith("cloudconsole: CLOUDCONSOLE_URL: must be a URL")
 
 
-def test_no_connection_is_3(person: Person) -> None:
-    done = person.run("usage", *given(NOWHERE)[:-1], "1", CLOUDCONSOLE_PASSWORD=PASSWORD)
+def test_connection_failure_exits_with_3(cli_user: CliUser) -> None:
+    done = cli_user.run("usage", *options(NOWHERE)[:-1], "1", CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert (done.code, done.out) == (3, "")
     assert done.err == f"cloudconsole: cannot reach {NOWHERE}: [Errno 111] Connection refused\n"
 
 
-def test_an_untrusted_certificate_is_3(person: Person, secure_server: RunningServer) -> None:
-    done = person.run("usage", *given(secure_server.base)[:-1], "1", CLOUDCONSOLE_PASSWORD=PASSWORD)
+def test_untrusted_certificate_exits_with_3(cli_user: CliUser, secure_server: RunningServer) -> None:
+    done = cli_user.run("usage", *options(secure_server.base)[:-1], "1", CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert done.code == 3
     assert "certificate" in done.err
 
 
 @pytest.mark.parametrize("trust", [("--ca-file", str(CERTIFICATES / "ec.pem")), ("--insecure",)])
-def test_a_certificate_can_be_trusted(person: Person, secure_server: RunningServer, trust: tuple[str, ...]) -> None:
-    done = person.run("usage", *given(secure_server.base), *trust, CLOUDCONSOLE_PASSWORD=PASSWORD)
+def test_certificate_can_be_trusted_by_option(
+    cli_user: CliUser, secure_server: RunningServer, trust: tuple[str, ...]
+) -> None:
+    done = cli_user.run("usage", *options(secure_server.base), *trust, CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert (done.code, done.err) == (0, "")
 
 
 @pytest.mark.parametrize("trust", [("--ca-file", "ca.pem"), ("--insecure",)])
-def test_what_a_login_trusted_is_kept_but_not_that_it_trusted_anyone(
-    person: Person, secure_server: RunningServer, trust: tuple[str, ...]
+def test_login_saves_ca_file_but_not_insecure(
+    cli_user: CliUser, secure_server: RunningServer, trust: tuple[str, ...]
 ) -> None:
-    (person.folder / "ca.pem").write_bytes((CERTIFICATES / "ec.pem").read_bytes())
-    assert person.run("login", *given(secure_server.base), *trust, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
-    assert person.kept()["ca_file"] == (str(person.folder / "ca.pem") if len(trust) == 2 else None)
-    assert person.run("urls", "--timeout", "1").code == (0 if len(trust) == 2 else 3)
+    (cli_user.home / "ca.pem").write_bytes((CERTIFICATES / "ec.pem").read_bytes())
+    assert cli_user.run("login", *options(secure_server.base), *trust, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
+    assert cli_user.saved_sessions()["ca_file"] == (str(cli_user.home / "ca.pem") if len(trust) == 2 else None)
+    assert cli_user.run("urls", "--timeout", "1").code == (0 if len(trust) == 2 else 3)
 
 
-def test_a_ca_file_without_a_certificate_is_told(person: Person, secure_server: RunningServer) -> None:
-    (person.folder / "ca.pem").write_text("nothing\n")
-    done = person.run("usage", *given(secure_server.base), "--ca-file", "ca.pem", CLOUDCONSOLE_PASSWORD=PASSWORD)
+def test_ca_file_without_a_certificate_is_rejected(cli_user: CliUser, secure_server: RunningServer) -> None:
+    (cli_user.home / "ca.pem").write_text("nothing\n")
+    done = cli_user.run("usage", *options(secure_server.base), "--ca-file", "ca.pem", CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert (done.code, done.err) == (2, "cloudconsole: ca.pem: contains no PEM certificate\n")
 
 
-def test_several_regions_are_told_to_choose_from(person: Person, tmp_path_factory: pytest.TempPathFactory) -> None:
-    more = ("--identity", "http://identity.example/v3,http://other.example/v3")
-    with running_server(tmp_path_factory.mktemp("regions"), *more) as server:
-        done = person.run("usage", *given(server.base), CLOUDCONSOLE_PASSWORD=PASSWORD)
+def test_missing_region_lists_the_available_ones(cli_user: CliUser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    regions = ("--identity", "http://identity.example/v3,http://other.example/v3")
+    with running_server(tmp_path_factory.mktemp("regions"), *regions) as server:
+        done = cli_user.run("usage", *options(server.base), CLOUDCONSOLE_PASSWORD=PASSWORD)
         assert done.code == 2
         assert done.err.startswith("cloudconsole: --region is required; the console offers: http://identity")
         region = ("--region", "http://identity.example/v3")
-        assert person.run("usage", *given(server.base), *region, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
+        assert cli_user.run("usage", *options(server.base), *region, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
 
 
-def test_something_else_than_a_console_is_told(person: Person) -> None:
+def test_server_that_is_not_a_console_is_a_one_line_error(cli_user: CliUser) -> None:
     server = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)"
     server += "; print(s.server_port, flush=True); s.serve_forever()"
     process = subprocess.Popen(
-        [sys.executable, "-c", server], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=person.folder
+        [sys.executable, "-c", server], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=cli_user.home
     )
     try:
         assert process.stdout is not None
         base = f"http://127.0.0.1:{process.stdout.readline().strip()}"
-        done = person.run("usage", *given(base), CLOUDCONSOLE_PASSWORD=PASSWORD)
+        done = cli_user.run("usage", *options(base), CLOUDCONSOLE_PASSWORD=PASSWORD)
     finally:
         process.kill()
         process.communicate()
@@ -161,25 +163,25 @@ def test_something_else_than_a_console_is_told(person: Person) -> None:
     assert done.err.count("\n") == 1
 
 
-def test_details_come_with_v(demo_person: Person, server: RunningServer) -> None:
-    done = demo_person.run("domain", "1", "-v")
+def test_verbose_adds_error_details(demo_user: CliUser, server: RunningServer) -> None:
+    done = demo_user.run("domain", "1", "-v")
     first, *details = done.err.splitlines()
     assert first == "cloudconsole: There is no domain with this ID."
-    told = dict(line.removeprefix("cloudconsole:   ").split(": ", 1) for line in details)
-    assert told.pop("request id")
-    assert told == {"code": "404", "error": "domain_not_found", "field": "domainId", "address": server.base}
+    shown = dict(line.removeprefix("cloudconsole:   ").split(": ", 1) for line in details)
+    assert shown.pop("request id")
+    assert shown == {"code": "404", "error": "domain_not_found", "field": "domainId", "address": server.base}
 
 
-def test_the_cause_comes_with_v(person: Person) -> None:
-    with ScriptedServer() as other:
-        other.actions = [envelope({}, code=401)]
-        done = person.run("usage", *given(other.base), "--region", "r", "-v", CLOUDCONSOLE_PASSWORD=PASSWORD)
+def test_verbose_adds_the_cause(cli_user: CliUser) -> None:
+    with ScriptedServer() as scripted:
+        scripted.actions = [envelope({}, code=401)]
+        done = cli_user.run("usage", *options(scripted.base), "--region", "r", "-v", CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert "cloudconsole:   cause: LoginRequired: so it is" in done.err
 
 
-def test_a_proxy_that_cannot_be_used_is_told(person: Person, server: RunningServer) -> None:
-    done = person.run(
-        "usage", *given(server.base), CLOUDCONSOLE_PASSWORD=PASSWORD, ALL_PROXY="socks5://127.0.0.1:1", NO_PROXY=""
+def test_unsupported_proxy_is_a_usage_error(cli_user: CliUser, server: RunningServer) -> None:
+    done = cli_user.run(
+        "usage", *options(server.base), CLOUDCONSOLE_PASSWORD=PASSWORD, ALL_PROXY="socks5://127.0.0.1:1", NO_PROXY=""
     )
     assert done.code == 2
     assert "SOCKS" in done.err
@@ -189,31 +191,31 @@ def test_a_proxy_that_cannot_be_used_is_told(person: Person, server: RunningServ
 @pytest.mark.parametrize(
     "arguments", [("usage",), ("whoami",), ("domain", "1"), ("call", "Nope"), ("call", "GetNews", "--timeout", "9")]
 )
-def test_nothing_tells_a_secret(demo_person: Person, arguments: tuple[str, ...]) -> None:
-    secrets = [PASSWORD, *(cookie["value"] for cookie in demo_person.kept()["sessions"][0]["cookies"])]
+def test_no_command_prints_a_secret(demo_user: CliUser, arguments: tuple[str, ...]) -> None:
+    secrets = [PASSWORD, *(cookie["value"] for cookie in demo_user.saved_sessions()["sessions"][0]["cookies"])]
     assert len(secrets) == 3
-    done = demo_person.run(*arguments, "-v", CLOUDCONSOLE_PASSWORD=PASSWORD)
+    done = demo_user.run(*arguments, "-v", CLOUDCONSOLE_PASSWORD=PASSWORD)
     for secret in secrets:
         assert secret not in done.out + done.err
 
 
-def test_a_refused_login_does_not_tell_the_password(person: Person, server: RunningServer) -> None:
+def test_failed_login_does_not_print_the_password(cli_user: CliUser, server: RunningServer) -> None:
     for base in (server.base, NOWHERE):
-        done = person.run("login", *given(base)[:-1], "1", "-v", CLOUDCONSOLE_PASSWORD="wr0ng-secret")
+        done = cli_user.run("login", *options(base)[:-1], "1", "-v", CLOUDCONSOLE_PASSWORD="wr0ng-secret")
         assert done.code in (1, 3)
         assert "wr0ng-secret" not in done.out + done.err
 
 
-def test_a_password_of_another_account_stays_at_home(person: Person, server: RunningServer) -> None:
-    """A profile's console, and variables that are of someone else: theirs is not sent there."""
-    person.has_profiles(f'default = "a"\n[profiles.a]\nurl = "{server.base}"\nusername = "demo"\n')
+def test_password_of_another_account_is_not_sent(cli_user: CliUser, server: RunningServer) -> None:
+    """The profile names the console; the variables hold another account's password."""
+    cli_user.write_profiles(f'default = "a"\n[profiles.a]\nurl = "{server.base}"\nusername = "demo"\n')
     before = server.log().count("/auth/login/")
     for variables in (
         {"CLOUDCONSOLE_USERNAME": "bob", "CLOUDCONSOLE_PASSWORD": "b0b"},
         {"CLOUDCONSOLE_URL": NOWHERE, "CLOUDCONSOLE_PASSWORD": "b0b", "CLOUDCONSOLE_PROFILE": ""},
         {"OS_USERNAME": "bob", "OS_PASSWORD": "b0b", "OS_AUTH_URL": "http://identity.example"},
     ):
-        done = person.run("usage", "--profile", "a", **variables)
+        done = cli_user.run("usage", "--profile", "a", **variables)
         assert done.code == 2
         assert "ignored because it may belong to another account: " in done.err
     assert server.log().count("/auth/login/") == before
@@ -223,14 +225,14 @@ def test_a_password_of_another_account_stays_at_home(person: Person, server: Run
     "arguments",
     [("usage",), ("costs", "--output", "csv"), ("costs", "--plot"), ("call", "GetNews"), ("whoami",)],
 )
-def test_an_output_that_cannot_be_written_is_one_line(demo_person: Person, arguments: tuple[str, ...]) -> None:
+def test_unwritable_output_is_a_one_line_error(demo_user: CliUser, arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = run_warm(arguments, clean_environment(**demo_person.environment()), stdout=full.fileno())
+        done = run_forked(arguments, clean_environment(**demo_user.environment()), stdout=full.fileno())
     assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "message"),
     [
         ({"http_proxy": "http://[::1"}, "invalid proxy"),
         ({"http_proxy": "ftp://u:s3cret@proxy"}, "invalid proxy"),
@@ -238,18 +240,16 @@ def test_an_output_that_cannot_be_written_is_one_line(demo_person: Person, argum
         ({"SSLKEYLOGFILE": "/not/there"}, "cannot set up TLS: No such file"),
     ],
 )
-def test_variables_of_the_network_that_cannot_be_used_are_told(
-    person: Person, variables: dict[str, str], told: str
-) -> None:
-    done = person.run("usage", *given("https://127.0.0.1:1"), CLOUDCONSOLE_PASSWORD=PASSWORD, **variables)
+def test_invalid_network_variables_are_usage_errors(cli_user: CliUser, variables: dict[str, str], message: str) -> None:
+    done = cli_user.run("usage", *options("https://127.0.0.1:1"), CLOUDCONSOLE_PASSWORD=PASSWORD, **variables)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"cloudconsole: {told}")
+    assert done.err.startswith(f"cloudconsole: {message}")
     assert done.err.count("\n") == 1
     assert "s3cret" not in done.err
 
 
 @pytest.mark.parametrize(
-    ("closed", "arguments", "code", "told"),
+    ("closed", "arguments", "code", "message"),
     [
         (0, ("urls",), 0, ""),
         (0, ("usage", "--username", "nobody"), 2, "cloudconsole: no password"),
@@ -261,21 +261,21 @@ def test_variables_of_the_network_that_cannot_be_used_are_told(
         (2, ("usage", "--nope"), 2, ""),
     ],
 )
-def test_a_closed_stream_is_no_fault(
-    demo_person: Person, closed: int, arguments: tuple[str, ...], code: int, told: str
+def test_closed_stream_causes_no_crash(
+    demo_user: CliUser, closed: int, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}>&-', "sh", sys.executable, "-m", "cloudconsole", *arguments],
-        env=clean_environment(**demo_person.environment()),
+        env=clean_environment(**demo_user.environment()),
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert (done.returncode, done.stderr[: len(told) or None]) == (code, told)
+    assert (done.returncode, done.stderr[: len(message) or None]) == (code, message)
 
 
-FAULTY = """
+FAILING_COMMAND = """
 import sys
 from cloudconsole.cli import main
 from cloudconsole.cli import completion
@@ -302,10 +302,10 @@ raise SystemExit(main.main(["completion", "bash"]))
 """
 
 
-def test_an_interrupt_in_a_finalizer_is_not_lost(person: Person) -> None:
+def test_an_interrupt_in_a_finalizer_is_not_lost(cli_user: CliUser) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_IN_A_FINALIZER],
-        env=clean_environment(**person.environment()),
+        env=clean_environment(**cli_user.environment()),
         capture_output=True,
         text=True,
         check=False,
@@ -315,18 +315,18 @@ def test_an_interrupt_in_a_finalizer_is_not_lost(person: Person) -> None:
 
 
 @pytest.mark.parametrize("variable", ["", "1"])
-def test_a_fault_of_ours_is_one_line_unless_asked_for(person: Person, variable: str) -> None:
+def test_internal_error_is_one_line_unless_debugging(cli_user: CliUser, variable: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FAULTY],
-        env=clean_environment(**person.environment(CLOUDCONSOLE_DEBUG=variable)),
+        [sys.executable, "-c", FAILING_COMMAND],
+        env=clean_environment(**cli_user.environment(CLOUDCONSOLE_DEBUG=variable)),
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    told = r"cloudconsole: internal error: RuntimeError: some\nthing (set CLOUDCONSOLE_DEBUG=1 for a traceback)"
+    message = r"cloudconsole: internal error: RuntimeError: some\nthing (set CLOUDCONSOLE_DEBUG=1 for a traceback)"
     assert done.returncode == 1
-    assert ("Traceback" in done.stderr) if variable else (done.stderr == f"{told}\n")
+    assert ("Traceback" in done.stderr) if variable else (done.stderr == f"{message}\n")
 
 
 INTERRUPTED = """
@@ -340,11 +340,11 @@ runpy.run_module("cloudconsole", run_name="__main__")
 """
 
 
-def test_ctrl_c_while_loading_is_silent(person: Person) -> None:
-    """In the first milliseconds, which no test can hit: so the first thing that is loaded is interrupted."""
+def test_ctrl_c_while_loading_is_silent(cli_user: CliUser) -> None:
+    """Simulated by interrupting the first import, since a signal cannot be timed that precisely."""
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED],
-        env=clean_environment(**person.environment()),
+        env=clean_environment(**cli_user.environment()),
         capture_output=True,
         check=False,
         timeout=60,

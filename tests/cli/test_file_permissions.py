@@ -38,14 +38,12 @@ def file(tmp_path: Path) -> Path:
 
 @BOTH
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_can_write_is_rejected_with_the_command_that_fixes_it(
-    file: Path, read: Callable[[Path], object], mode: int
-) -> None:
+def test_file_writable_by_others_is_rejected_with_a_fix(file: Path, read: Callable[[Path], object], mode: int) -> None:
     file.chmod(mode)
     with pytest.raises(UsageError) as rejected:
         read(file)
-    said, command = str(rejected.value).split("fix it with: ")
-    assert said.startswith(f"{file}: ")
+    message, command = str(rejected.value).split("fix it with: ")
+    assert message.startswith(f"{file}: ")
     subprocess.run(shlex.split(command), check=True, timeout=60)
     assert read(file)
 
@@ -70,11 +68,11 @@ def test_a_file_that_another_user_owns_is_rejected(
 
 
 def test_a_password_may_come_through_a_pipe(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    os.fchmod(reading, 0o622)
-    os.write(writing, b"secret\n")
-    os.close(writing)
+    read_end, write_end = os.pipe()
+    os.fchmod(read_end, 0o622)
+    os.write(write_end, b"secret\n")
+    os.close(write_end)
     try:
-        assert read_password_of(Path(f"/dev/fd/{reading}")) == "secret"
+        assert read_password_of(Path(f"/dev/fd/{read_end}")) == "secret"
     finally:
-        os.close(reading)
+        os.close(read_end)

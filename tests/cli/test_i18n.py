@@ -1,12 +1,12 @@
-"""Which language a command speaks."""
+"""Language selection of commands."""
 
 import pytest
 
 from cloudconsole.cli.i18n import detect_language
-from tests.cli.users import Person
+from tests.cli.users import CliUser
 from tests.harness import RunningServer
 
-ENGLISH_OF_THE_PARSER = ("usage:", "options", "show this help", "argument")
+ARGPARSE_ENGLISH = ("usage:", "options", "show this help", "argument")
 
 
 @pytest.mark.parametrize(
@@ -23,40 +23,40 @@ ENGLISH_OF_THE_PARSER = ("usage:", "options", "show this help", "argument")
         ({"LC_CTYPE": "zh_CN.UTF-8"}, "en"),
     ],
 )
-def test_the_locale_decides(environment: dict[str, str], language: str) -> None:
+def test_locale_selects_the_language(environment: dict[str, str], language: str) -> None:
     assert detect_language(["usage"], environment) == language
 
 
 @pytest.mark.parametrize("arguments", [["usage", "--lang", "zh"], ["usage", "--lang=zh"], ["--lang", "zh", "--help"]])
-def test_a_flag_goes_before_the_locale(arguments: list[str]) -> None:
+def test_flag_overrides_the_locale(arguments: list[str]) -> None:
     assert detect_language(arguments, {"LC_ALL": "en_US.UTF-8"}) == "zh"
 
 
 @pytest.mark.parametrize("flag", [("--lang", "zh"), ("--lang=zh",)])
-@pytest.mark.parametrize(("command", "told"), [("usage", "未指定控制台"), ("completion", "缺少参数")])
-def test_the_flag_may_stand_before_the_command(person: Person, flag: tuple[str, ...], command: str, told: str) -> None:
-    assert told in person.run(*flag, command).err
+@pytest.mark.parametrize(("command", "message"), [("usage", "未指定控制台"), ("completion", "缺少参数")])
+def test_flag_may_precede_the_command(cli_user: CliUser, flag: tuple[str, ...], command: str, message: str) -> None:
+    assert message in cli_user.run(*flag, command).err
 
 
-def test_a_command_that_speaks_only_english_is_found_behind_the_flag_too(person: Person) -> None:
-    assert person.run("--lang", "zh", "conformance").err == person.run("conformance").err != ""
+def test_english_only_command_may_follow_the_flag(cli_user: CliUser) -> None:
+    assert cli_user.run("--lang", "zh", "conformance").err == cli_user.run("conformance").err != ""
 
 
 @pytest.mark.parametrize("arguments", [["usage", "--lang", "fr"], ["usage", "--lang"]])
-def test_a_flag_that_is_wrong_is_told_in_english(arguments: list[str]) -> None:
+def test_invalid_flag_falls_back_to_english(arguments: list[str]) -> None:
     assert detect_language(arguments, {"LC_ALL": "zh_CN.UTF-8"}) == "en"
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("usage", "--help"), ("call", "--help"), ("completion", "--help")])
-def test_help_is_chinese_throughout(person: Person, arguments: tuple[str, ...]) -> None:
-    shown = person.run(*arguments, LC_ALL="zh_CN.UTF-8")
+def test_help_is_chinese_throughout(cli_user: CliUser, arguments: tuple[str, ...]) -> None:
+    shown = cli_user.run(*arguments, LC_ALL="zh_CN.UTF-8")
     assert shown.code == 0
     assert "用法：" in shown.out
-    assert not any(english in shown.out for english in ENGLISH_OF_THE_PARSER)
+    assert not any(english in shown.out for english in ARGPARSE_ENGLISH)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("usage", "--outptu", "json"), "此处没有选项 --outptu（是否想用 --output？）"),
         (("usage", "--output", "xml"), "--output：'xml' 不可用"),
@@ -66,28 +66,28 @@ def test_help_is_chinese_throughout(person: Person, arguments: tuple[str, ...]) 
         (("usage",), "未指定控制台"),
     ],
 )
-def test_wrong_usage_is_told_in_chinese(person: Person, arguments: tuple[str, ...], told: str) -> None:
-    done = person.run(*arguments, "--lang", "zh")
+def test_usage_errors_are_in_chinese(cli_user: CliUser, arguments: tuple[str, ...], message: str) -> None:
+    done = cli_user.run(*arguments, "--lang", "zh")
     assert done.code == 2
-    assert done.err.startswith(f"cloudconsole: {told}")
+    assert done.err.startswith(f"cloudconsole: {message}")
     assert done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["admin", "conformance"])
-def test_what_is_not_a_tenant_s_speaks_english_in_every_locale(person: Person, command: str) -> None:
-    shown = person.run(command, "--help", LC_ALL="zh_CN.UTF-8")
+def test_non_tenant_commands_are_always_in_english(cli_user: CliUser, command: str) -> None:
+    shown = cli_user.run(command, "--help", LC_ALL="zh_CN.UTF-8")
     assert shown.out.startswith(f"usage: cloudconsole {command}")
 
 
-def test_the_console_answers_in_the_same_language(demo_person: Person) -> None:
-    assert demo_person.run("domain", "1").err == "cloudconsole: There is no domain with this ID.\n"
-    refused = demo_person.run("domain", "1", LC_ALL="zh_CN.UTF-8")
-    assert refused.code == 1
-    assert "域名" in refused.err
+def test_server_messages_use_the_same_language(demo_user: CliUser) -> None:
+    assert demo_user.run("domain", "1").err == "cloudconsole: There is no domain with this ID.\n"
+    rejected = demo_user.run("domain", "1", LC_ALL="zh_CN.UTF-8")
+    assert rejected.code == 1
+    assert "域名" in rejected.err
 
 
-def test_a_profile_may_choose_the_language(person: Person, server: RunningServer) -> None:
-    person.logs_in(server)
-    person.has_profiles(f'default = "here"\n[profiles.here]\nurl = "{server.base}"\nlanguage = "zh"\n')
-    assert person.run("usage").out.startswith("配额\t已用\t上限\t剩余\n")
-    assert person.run("usage", "--lang", "en").out.startswith("quota\t")
+def test_profile_can_set_the_language(cli_user: CliUser, server: RunningServer) -> None:
+    cli_user.logs_in(server)
+    cli_user.write_profiles(f'default = "here"\n[profiles.here]\nurl = "{server.base}"\nlanguage = "zh"\n')
+    assert cli_user.run("usage").out.startswith("配额\t已用\t上限\t剩余\n")
+    assert cli_user.run("usage", "--lang", "en").out.startswith("quota\t")

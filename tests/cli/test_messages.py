@@ -1,4 +1,4 @@
-"""Everything that is said is said in both languages, with the same values in it."""
+"""Every message exists in both languages, with the same placeholders."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from cloudconsole.cli.commands import COMMANDS
 from cloudconsole.spec.i18n import Text
 
 
-def everything_said() -> Iterator[tuple[str, Text]]:
+def all_messages() -> Iterator[tuple[str, Text]]:
     for name, value in vars(messages).items():
         if isinstance(value, Text):
             yield name, value
@@ -23,29 +23,29 @@ def everything_said() -> Iterator[tuple[str, Text]]:
         yield command.name, command.purpose
 
 
-SAID = dict(everything_said())
+MESSAGES = dict(all_messages())
 
 
-def values_in(text: str) -> list[str]:
+def placeholders_in(text: str) -> list[str]:
     return sorted(str(name) for _, name, _, _ in Formatter().parse(text) if name is not None)
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_both_languages_say_it_with_the_same_values(name: str) -> None:
-    text = SAID[name]
+@pytest.mark.parametrize("name", MESSAGES)
+def test_both_languages_have_the_same_placeholders(name: str) -> None:
+    text = MESSAGES[name]
     assert text.en.strip()
     assert text.zh.strip()
-    assert values_in(text.en) == values_in(text.zh)
+    assert placeholders_in(text.en) == placeholders_in(text.zh)
 
 
-@pytest.mark.parametrize("name", sorted(set(SAID) - {"ID", "URL", "CANNOT_CONNECT", "PROTOCOL_ERROR"}))
+@pytest.mark.parametrize("name", sorted(set(MESSAGES) - {"ID", "URL", "CANNOT_CONNECT", "PROTOCOL_ERROR"}))
 def test_chinese_is_chinese_and_english_is_not(name: str) -> None:
     chinese = re.compile("[\u4e00-\u9fff]")
-    assert chinese.search(SAID[name].zh)
-    assert not chinese.search(SAID[name].en)
+    assert chinese.search(MESSAGES[name].zh)
+    assert not chinese.search(MESSAGES[name].en)
 
 
 @pytest.mark.parametrize("message", messages.ARGPARSE)
-def test_the_parser_s_own_words_keep_their_values(message: str) -> None:
-    values = re.compile(r"%(?:\([a-z_]+\))?[rs]")
-    assert sorted(values.findall(message)) == sorted(values.findall(messages.ARGPARSE[message]))
+def test_argparse_translations_keep_their_placeholders(message: str) -> None:
+    placeholders = re.compile(r"%(?:\([a-z_]+\))?[rs]")
+    assert sorted(placeholders.findall(message)) == sorted(placeholders.findall(messages.ARGPARSE[message]))

@@ -1,4 +1,4 @@
-"""Profiles: what they may say, and how all that is wrong with them is told at once."""
+"""Profiles: the allowed keys, and validation that reports all errors at once."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.cli.config import Profile, Profiles, read_profiles
 from cloudconsole.cli.errors import UsageError
-from tests.cli.users import Person
+from tests.cli.users import CliUser
 from tests.harness import RunningServer
 
 
@@ -18,18 +18,18 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.toml"
 
 
-def refusal(file: Path, text: str | bytes) -> list[str]:
+def errors_in(file: Path, text: str | bytes) -> list[str]:
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError) as rejected:
         read_profiles(file)
-    return [line.removeprefix(str(file)) for line in str(refused.value).splitlines()]
+    return [line.removeprefix(str(file)) for line in str(rejected.value).splitlines()]
 
 
-def test_no_file_is_no_profile(file: Path) -> None:
+def test_missing_file_means_no_profiles(file: Path) -> None:
     assert read_profiles(file) == Profiles(file)
 
 
-def test_everything_that_a_profile_may_say(file: Path) -> None:
+def test_profile_with_every_key(file: Path) -> None:
     file.write_text(
         'default = "work"\n'
         "[profiles.work]\n"
@@ -56,7 +56,7 @@ def test_everything_that_a_profile_may_say(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("default = 1", ":1: default: must be the name of a profile"),
         ('default = "x"\n[profiles.y]', ":1: default: must be the name of a profile; available: y"),
@@ -74,21 +74,21 @@ def test_everything_that_a_profile_may_say(file: Path) -> None:
         ("[profiles.a]\npassword = 'p4ss'", ":2: profiles.a.password: passwords are not allowed in this file"),
         ("[profiles.a]\nusername = 'x'\npassword_file = 'p'", ":3: profiles.a.password_file: belongs to one account"),
         ("[profiles.a]\nurl = 'http://h'\npassword_file = 'p'", ":3: profiles.a.password_file: belongs to one account"),
-        # Such a path would be an error of Python's.
+        # A null byte in a path would make Python raise ValueError.
         ('[profiles.a]\nca_file = "a\\u0000b"', ":2: profiles.a.ca_file: must be a non-empty string"),
         ("profiles = {a = {url = 1}}", ": profiles.a.url: must be a non-empty string"),
         ("[profiles", ": invalid TOML: "),
         (b"\xff", ": not valid UTF-8"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(file: Path, text: str | bytes, told: str) -> None:
-    (line,) = refusal(file, text)
-    assert line.startswith(told)
+def test_error_names_its_line_and_key(file: Path, text: str | bytes, message: str) -> None:
+    (line,) = errors_in(file, text)
+    assert line.startswith(message)
     assert "p4ss" not in line
 
 
-def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
-    lines = refusal(file, 'default = "z"\nx = 1\n[profiles.a]\nurl = 1\n[profiles.b]\nurl = 2\n')
+def test_all_errors_are_reported_at_once(file: Path) -> None:
+    lines = errors_in(file, 'default = "z"\nx = 1\n[profiles.a]\nurl = 1\n[profiles.b]\nurl = 2\n')
     assert [line.split(": ")[:2] for line in lines] == [
         [":2", "x"],
         [":4", "profiles.a.url"],
@@ -98,35 +98,35 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [(Path.mkdir, "Is a directory"), (os.mkfifo, "not a regular file")],
 )
-def test_a_file_that_cannot_be_read_is_told(file: Path, make: Callable[[Path], None], told: str) -> None:
+def test_unreadable_file_is_rejected(file: Path, make: Callable[[Path], None], message: str) -> None:
     make(file)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         read_profiles(file)
 
 
-def test_a_command_tells_it_and_does_nothing(person: Person, server: RunningServer) -> None:
-    person.has_profiles("[profiles.a]\nusrname = 'x'\n")
-    done = person.run("usage", "--url", server.base, "--username", "demo")
+def test_command_reports_an_invalid_profile_and_exits(cli_user: CliUser, server: RunningServer) -> None:
+    cli_user.write_profiles("[profiles.a]\nusrname = 'x'\n")
+    done = cli_user.run("usage", "--url", server.base, "--username", "demo")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"cloudconsole: {person.profiles_file}:2: profiles.a.usrname: ")
+    assert done.err.startswith(f"cloudconsole: {cli_user.profiles_file}:2: profiles.a.usrname: ")
 
 
 @pytest.mark.parametrize(
     ("arguments", "variables"), [(["--profile", "b"], {}), ([], {"CLOUDCONSOLE_PROFILE": "b"}), ([], {})]
 )
-def test_a_profile_logs_in_by_itself(
-    person: Person, server: RunningServer, arguments: list[str], variables: dict[str, str]
+def test_profile_with_a_password_file_logs_in(
+    cli_user: CliUser, server: RunningServer, arguments: list[str], variables: dict[str, str]
 ) -> None:
-    (person.folder / "secret").write_text("console-other\n")
-    person.has_profiles(
+    (cli_user.home / "secret").write_text("console-other\n")
+    cli_user.write_profiles(
         f'default = "{"a" if arguments or variables else "b"}"\n[profiles.a]\nurl = "http://127.0.0.1:1"\n'
         f'[profiles.b]\nurl = "{server.base}"\nusername = "other"\npassword_file = "../../secret"\noutput = "json"\n'
     )
-    assert person.json("usage", *arguments, **variables)["maxTotalInstances"] == 8
-    assert person.json("whoami", *arguments, **variables) == {
+    assert cli_user.json("usage", *arguments, **variables)["maxTotalInstances"] == 8
+    assert cli_user.json("whoami", *arguments, **variables) == {
         "profile": "b",
         "url": server.base,
         "username": "other",
@@ -146,16 +146,16 @@ def test_a_profile_logs_in_by_itself(
         (["--profile", "a", "--username", "dave"], {"CLOUDCONSOLE_USERNAME": "carol"}, "dave"),
     ],
 )
-def test_a_profile_counts_where_it_is_named(
-    person: Person, arguments: list[str], variables: dict[str, str], username: str
+def test_profile_precedence_depends_on_how_it_is_selected(
+    cli_user: CliUser, arguments: list[str], variables: dict[str, str], username: str
 ) -> None:
-    person.has_profiles('default = "a"\n[profiles.a]\nurl = "http://127.0.0.1:1"\nusername = "alice"\n')
-    shown = person.run("whoami", "--output", "json", *arguments, **variables)
+    cli_user.write_profiles('default = "a"\n[profiles.a]\nurl = "http://127.0.0.1:1"\nusername = "alice"\n')
+    shown = cli_user.run("whoami", "--output", "json", *arguments, **variables)
     assert (shown.code, json.loads(shown.out)["username"]) == (1, username)
 
 
-def test_a_profile_that_is_not_there_is_told_with_those_that_are(person: Person) -> None:
-    person.has_profiles("[profiles.work]\n[profiles.home]\n")
-    done = person.run("usage", "--profile", "wrok")
+def test_unknown_profile_is_rejected_with_the_available_ones(cli_user: CliUser) -> None:
+    cli_user.write_profiles("[profiles.work]\n[profiles.home]\n")
+    done = cli_user.run("usage", "--profile", "wrok")
     assert done.code == 2
-    assert f"no profile 'wrok' in {person.profiles_file}; available: work, home" in done.err
+    assert f"no profile 'wrok' in {cli_user.profiles_file}; available: work, home" in done.err

@@ -1,4 +1,4 @@
-"""Whatever a command prints: that it cannot be written is one line, and what has no code is written out."""
+"""Standard output: write errors are one line, and unencodable characters are escaped."""
 
 import json
 import os
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fork_server import run_warm
+from tests.fork_server import run_forked
 from tests.harness import clean_environment
 
-PRINTING = [
+COMMANDS = [
     ("doctor", "--port", "0", "--quick"),
     ("doctor", "--port", "0", "--quick", "--json"),
     ("serve", "--print-config"),
@@ -19,46 +19,46 @@ PRINTING = [
     ("admin", "dump"),
     ("--version",),
 ]
-SURE = pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
+EACH_COMMAND = pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 
 
 def run(
     data: Path, *arguments: str, stdout: int | None = None, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
     variables = clean_environment(CLOUDCONSOLE_DATA=str(data), **{"PYTHONUNBUFFERED": "", **environment})
-    return run_warm(arguments, variables, data.parent, stdout=stdout)
+    return run_forked(arguments, variables, data.parent, stdout=stdout)
 
 
-@SURE
-def test_a_full_disk_is_one_line(data: Path, arguments: tuple[str, ...]) -> None:
+@EACH_COMMAND
+def test_full_disk_is_a_one_line_error(data: Path, arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = run(data, *arguments, stdout=full.fileno())
     assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
 
 
-def test_so_it_is_where_nothing_is_kept_back(data: Path) -> None:
+def test_full_disk_is_a_one_line_error_when_unbuffered(data: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         done = run(data, "doctor", "--port", "0", "--quick", stdout=full.fileno(), PYTHONUNBUFFERED="1")
     assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
 
 
-@SURE
-def test_a_reader_that_has_left_is_told_nothing(data: Path, arguments: tuple[str, ...]) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = run(data, *arguments, stdout=writing)
-    os.close(writing)
+@EACH_COMMAND
+def test_closed_pipe_is_silent(data: Path, arguments: tuple[str, ...]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = run(data, *arguments, stdout=write_end)
+    os.close(write_end)
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_the_doctor_can_be_read_in_ascii(data: Path) -> None:
+def test_doctor_output_is_escaped_for_ascii(data: Path) -> None:
     data.chmod(0o755)
     done = run(data, "doctor", "--port", "0", "--quick", PYTHONIOENCODING="ascii")
     assert done.stderr == ""
     assert f"         \\u2192 restrict its permissions:\n           chmod 700 {data}" in done.stdout
 
 
-def test_names_can_be_read_in_ascii(data: Path) -> None:
+def test_names_are_escaped_for_ascii(data: Path) -> None:
     assert run(data, "admin", "tenant", "add", "中é🙂").returncode == 0
     listed = run(data, "admin", "tenant", "list", "--prefix", "中", PYTHONIOENCODING="ascii")
     assert (listed.returncode, listed.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Tables: what is drawn in how much room."""
+"""Tables: layout within a given width."""
 
 import pytest
 
@@ -29,12 +29,12 @@ def lines(columns: list[Column] | None, rows: list[list[Cell]], width: int, *, a
         (float("inf"), "##########"),
     ],
 )
-def test_a_bar_shows_nothing_and_everything_as_that(share: float, bar: str) -> None:
+def test_bar_is_empty_only_at_zero_and_full_only_at_the_limit(share: float, bar: str) -> None:
     (_, line) = lines(BARS, [["x", Bar(share), "1"]], 4 + 2 + 10 + 2 + 6, ascii_only=True)
     assert line == f"x     {bar}       1"
 
 
-def test_a_bar_gives_way_where_there_is_no_room() -> None:
+def test_bar_is_dropped_where_it_does_not_fit() -> None:
     rows: list[list[Cell]] = [["x", Bar(0.5), "1"]]
     assert "█" in lines(BARS, rows, 4 + 2 + 8 + 2 + 6)[1]
     assert lines(BARS, rows, 4 + 2 + 7 + 2 + 6) == ["name  number", "x          1"]
@@ -44,7 +44,7 @@ def test_a_record_has_no_bar() -> None:
     assert lines(BARS, [["x", Bar(0.5), "1"]], 11) == ["name    x", "number  1"]
 
 
-def test_numbers_stand_at_the_right_and_points_below_each_other() -> None:
+def test_numbers_align_right_and_amounts_by_decimal_point() -> None:
     columns = [Column("n", "number"), Column("amount", "amount")]
     assert lines(columns, [["1", "1.5"], ["100", "10.25"], ["20", "3"]], 40) == [
         "  n  amount",
@@ -54,19 +54,19 @@ def test_numbers_stand_at_the_right_and_points_below_each_other() -> None:
     ]
 
 
-def test_wide_characters_take_two_places() -> None:
+def test_wide_characters_take_two_columns() -> None:
     columns = [Column("名称"), Column("n", "number")]
     assert lines(columns, [["云主机", "1"], ["ab", "22"]], 40) == ["名称     n", "云主机   1", "ab      22"]
 
 
-def test_columns_in_which_nothing_stands_are_left_out() -> None:
+def test_empty_columns_are_omitted() -> None:
     columns = [Column("a"), Column("b"), Column("c")]
     assert lines(columns, [["1", "", Styled("", "red")], ["2", "", ""]], 40) == ["a", "1", "2"]
 
 
-def test_an_empty_table_is_its_headings() -> None:
+def test_empty_table_shows_only_headings() -> None:
     assert lines([Column("a"), Column("", "bar"), Column("b", "number")], [], 40) == ["a    b"]
 
 
-def test_markup_is_text() -> None:
+def test_markup_is_shown_as_text() -> None:
     assert lines([Column("[b]a[/b]")], [["[red]x[/red]"], [":smile:"]], 40) == ["[b]a[/b]", "[red]x[/red]", ":smile:"]

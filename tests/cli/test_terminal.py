@@ -1,4 +1,4 @@
-"""The tenant's commands on a real terminal, as a person sees them."""
+"""Tenant commands on a real terminal, as a user sees them."""
 
 import re
 import sqlite3
@@ -9,18 +9,18 @@ from shutil import copytree
 
 import pytest
 
-from tests.cli.users import PASSWORD, Person
+from tests.cli.users import PASSWORD, CliUser
 from tests.e2e.processes import eventually
 from tests.harness import RunningServer, running_server
-from tests.server.commands.test_escaped_output import NASTY, SHOWN
+from tests.server.commands.test_escaped_output import ESCAPED_TEXT, UNSAFE_TEXT
 from tests.terminal import Terminal
 
 GREEN, YELLOW, RED = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 COLOUR = re.compile(r"\x1b\[[0-9;]*(3[0-9]|4[0-9]|9[0-9])[;0-9]*m")
 
 
-def seen(terminal: Terminal, code: int = 0) -> list[str]:
-    """The screen after the command's end, without the empty lines below."""
+def final_screen(terminal: Terminal, code: int = 0) -> list[str]:
+    """The screen after the command has exited, without trailing empty lines."""
     assert terminal.end() == code, terminal.shown
     screen = terminal.screen
     while screen and not screen[-1]:
@@ -29,47 +29,47 @@ def seen(terminal: Terminal, code: int = 0) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def odd_server(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A console of which something else than this program has written the store."""
-    folder = tmp_path_factory.mktemp("odd")
-    copytree(sample_store, folder / "data")
-    with closing(sqlite3.connect(folder / "data/cloud.db")) as connection, connection:
-        connection.execute("UPDATE news SET title = ?", [f"[red]{NASTY}[/red]"])
+def modified_server(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A console with a store that another program has modified."""
+    directory = tmp_path_factory.mktemp("odd")
+    copytree(sample_store, directory / "data")
+    with closing(sqlite3.connect(directory / "data/cloud.db")) as connection, connection:
+        connection.execute("UPDATE news SET title = ?", [f"[red]{UNSAFE_TEXT}[/red]"])
         connection.execute("UPDATE quotas SET instances = -1, cores = 13, ram = 50000, volumes = 2")
-    with running_server(folder, sample=False) as running:
+    with running_server(directory, sample=False) as running:
         yield running
 
 
 @pytest.fixture
-def odd_person(person: Person, odd_server: RunningServer) -> Person:
-    person.logs_in(odd_server)
-    return person
+def modified_person(cli_user: CliUser, modified_server: RunningServer) -> CliUser:
+    cli_user.logs_in(modified_server)
+    return cli_user
 
 
-def test_usage_is_a_table_with_bars(demo_person: Person) -> None:
-    heading, first, second, third, *_ = seen(demo_person.sits_at("usage"))
+def test_usage_is_a_table_with_bars(demo_user: CliUser) -> None:
+    heading, first, second, third, *_ = final_screen(demo_user.open_terminal("usage"))
     assert heading.split() == ["quota", "used", "limit", "free"]
     assert re.fullmatch(r"cloud hosts {19}█{6}░{24} {6}4 {6}20 {5}16", first)
     assert second.split()[-3:] == ["13", "64", "51"]
     assert third.startswith("RAM (MB) ")
 
 
-def test_chinese_lines_stand_below_each_other(demo_person: Person) -> None:
-    terminal = demo_person.sits_at("usage", LC_ALL="zh_CN.UTF-8", COLUMNS="60")
-    heading, *lines = seen(terminal)
-    # In the screen's memory a wide character is followed by an empty cell.
+def test_chinese_rows_are_aligned(demo_user: CliUser) -> None:
+    terminal = demo_user.open_terminal("usage", LC_ALL="zh_CN.UTF-8", COLUMNS="60")
+    heading, *lines = final_screen(terminal)
+    # In the emulated screen a wide character is followed by an empty cell.
     assert heading.split() == ["配额", "已用", "上限", "剩余"]
     bars = {line.index("█") for line in lines if "█" in line}
     assert len(bars) > 1
-    assert len({wide(line[: line.index("█")]) for line in lines if "█" in line}) == 1
+    assert len({display_width(line[: line.index("█")]) for line in lines if "█" in line}) == 1
 
 
-def wide(text: str) -> int:
+def display_width(text: str) -> int:
     return sum(2 if character > "\u2e7f" else 1 for character in text)
 
 
-def test_colours_tell_how_much_is_used(odd_person: Person) -> None:
-    terminal = odd_person.sits_at("usage")
+def test_colours_show_how_much_is_used(modified_person: CliUser) -> None:
+    terminal = modified_person.open_terminal("usage")
     assert terminal.end() == 0
     by_name = {line.strip().split("  ")[0]: line for line in terminal.shown.splitlines()}
     assert RED in by_name["cores"]
@@ -79,8 +79,8 @@ def test_colours_tell_how_much_is_used(odd_person: Person) -> None:
     assert not COLOUR.search(by_name["cloud hosts"])
 
 
-def test_unlimited_and_too_much_are_told(odd_person: Person) -> None:
-    lines = {line.split("  ")[0]: line.split() for line in seen(odd_person.sits_at("usage"))}
+def test_unlimited_and_exceeded_quotas_are_shown(modified_person: CliUser) -> None:
+    lines = {line.split("  ")[0]: line.split() for line in final_screen(modified_person.open_terminal("usage"))}
     assert lines["cloud hosts"][-3:] == ["4", "unlimited", "unlimited"]
     assert lines["cloud disks"][-3:] == ["3", "2", "0"]
     assert lines["cloud disks"][-4] == "█" * 30
@@ -88,10 +88,8 @@ def test_unlimited_and_too_much_are_told(odd_person: Person) -> None:
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 @pytest.mark.parametrize("command", [("usage",), ("costs", "--plot")])
-def test_colours_can_be_done_without(
-    demo_person: Person, command: tuple[str, ...], environment: dict[str, str]
-) -> None:
-    terminal = demo_person.sits_at(*command, **environment)
+def test_colours_can_be_disabled(demo_user: CliUser, command: tuple[str, ...], environment: dict[str, str]) -> None:
+    terminal = demo_user.open_terminal(*command, **environment)
     assert terminal.end() == 0
     assert "█" in terminal.shown
     assert not COLOUR.search(terminal.shown)
@@ -99,35 +97,35 @@ def test_colours_can_be_done_without(
 
 @pytest.mark.parametrize("columns", [24, 40, 60, 120])
 @pytest.mark.parametrize("command", ["usage", "costs"])
-def test_a_narrow_terminal_loses_no_number(demo_person: Person, command: str, columns: int) -> None:
-    numbers = re.findall(r"[\d.]+", demo_person.run(command).out)
-    screen = seen(demo_person.sits_at(command, COLUMNS=str(columns), LINES="100"))
+def test_a_narrow_terminal_loses_no_number(demo_user: CliUser, command: str, columns: int) -> None:
+    numbers = re.findall(r"[\d.]+", demo_user.run(command).out)
+    screen = final_screen(demo_user.open_terminal(command, COLUMNS=str(columns), LINES="100"))
     assert sorted(re.findall(r"[\d.]+", " ".join(screen))) == sorted(numbers)
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_what_someone_wrote_does_not_control_the_terminal(odd_person: Person, form: str) -> None:
-    terminal = odd_person.sits_at("news", "--output", form, COLUMNS="200")
+@pytest.mark.parametrize("output_format", ["table", "csv", "json"])
+def test_stored_text_does_not_control_the_terminal(modified_person: CliUser, output_format: str) -> None:
+    terminal = modified_person.open_terminal("news", "--output", output_format, COLUMNS="200")
     assert terminal.end() == 0
     assert "\x1b[2J" not in terminal.shown
     assert "\u202e" not in terminal.shown
-    shown = SHOWN if form != "json" else "a\\u001b[2J\\u202egnp"
+    shown = ESCAPED_TEXT if output_format != "json" else "a\\u001b[2J\\u202egnp"
     assert f"[red]{shown}" in terminal.shown
 
 
-def test_csv_has_it_as_it_is_where_programs_read_it(odd_person: Person) -> None:
-    assert f'"[red]{NASTY}[/red]"' in odd_person.run("news", "--output", "csv").out
+def test_csv_in_a_pipe_is_not_escaped(modified_person: CliUser) -> None:
+    assert f'"[red]{UNSAFE_TEXT}[/red]"' in modified_person.run("news", "--output", "csv").out
 
 
-def test_costs_stand_below_each_other_by_their_points(demo_person: Person) -> None:
-    heading, *lines = seen(demo_person.sits_at("costs"))
+def test_costs_align_by_decimal_point(demo_user: CliUser) -> None:
+    heading, *lines = final_screen(demo_user.open_terminal("costs"))
     assert heading.split() == ["kind", "hour", "(CNY)", "day", "(CNY)", "month", "(CNY)", "year", "(CNY)"]
     assert len({tuple(match.start() for match in re.finditer(r"\.", line)) for line in lines}) == 1
     assert lines[-1].startswith("total ")
 
 
-def test_costs_are_plotted_with_currency_and_rule(demo_person: Person) -> None:
-    screen = seen(demo_person.sits_at("costs", "--plot"))
+def test_cost_plot_shows_currency_and_estimation_rule(demo_user: CliUser) -> None:
+    screen = final_screen(demo_user.open_terminal("costs", "--plot"))
     assert screen[0].split() == ["kind", "hour", "(CNY)", "%"]
     assert screen[1].split()[2:] == ["█" * 30, "1.2714", "80.9"]
     assert screen[5:] == [
@@ -139,65 +137,65 @@ def test_costs_are_plotted_with_currency_and_rule(demo_person: Person) -> None:
     ]
 
 
-def test_flavors_tell_which_ram_goes_with_the_cores(demo_person: Person) -> None:
-    screen = seen(demo_person.sits_at("flavors", "--vcpus", "4"))
+def test_flavors_show_the_ram_available_with_the_cores(demo_user: CliUser) -> None:
+    screen = final_screen(demo_user.open_terminal("flavors", "--vcpus", "4"))
     assert screen[0].split() == ["id", "name", "cores", "RAM", "(MB)", "disk", "(GB)"]
     assert screen[-1] == "RAM with 4 cores: 4096, 8192, 16384 MB"
 
 
-def test_a_domain_is_a_record(demo_person: Person) -> None:
-    screen = seen(demo_person.sits_at("domain", "206813"))
+def test_domain_is_shown_as_a_record(demo_user: CliUser) -> None:
+    screen = final_screen(demo_user.open_terminal("domain", "206813"))
     assert not any("[]" in line for line in screen)
     assert screen[0] == "id                206813"
     assert "enabled           yes" in screen
 
 
-def test_a_password_is_asked_for_and_never_seen(person: Person, server: RunningServer) -> None:
-    terminal = person.sits_at("login", "--url", server.base)
+def test_password_prompt_has_no_echo(cli_user: CliUser, server: RunningServer) -> None:
+    terminal = cli_user.open_terminal("login", "--url", server.base)
     terminal.wait_for(f"Username at {server.base}: ")
     terminal.type("demo\n")
     terminal.wait_for(f"Password for demo at {server.base}: ")
-    terminal.type_unseen(f"{PASSWORD}\n")
-    assert seen(terminal)[-1] == f"logged in as demo at {server.base}"
+    terminal.type_without_echo(f"{PASSWORD}\n")
+    assert final_screen(terminal)[-1] == f"logged in as demo at {server.base}"
     assert PASSWORD not in terminal.shown
-    assert person.run("usage").code == 0
+    assert cli_user.run("usage").code == 0
 
 
-def test_standard_input_as_the_password_s_file_is_not_seen_either(person: Person, server: RunningServer) -> None:
-    terminal = person.sits_at("login", "--url", server.base, "--username", "demo", "--password-file", "-")
+def test_password_file_from_stdin_has_no_echo(cli_user: CliUser, server: RunningServer) -> None:
+    terminal = cli_user.open_terminal("login", "--url", server.base, "--username", "demo", "--password-file", "-")
     terminal.wait_for("Password for demo")
-    terminal.type_unseen(f"{PASSWORD}\n")
-    assert seen(terminal)[-1] == f"logged in as demo at {server.base}"
+    terminal.type_without_echo(f"{PASSWORD}\n")
+    assert final_screen(terminal)[-1] == f"logged in as demo at {server.base}"
     assert PASSWORD not in terminal.shown
 
 
-def test_so_it_is_when_the_session_has_ended(newcomer: Person, server: RunningServer) -> None:
-    kept = newcomer.sessions_file.read_text()
-    assert newcomer.run("logout").code == 0
-    newcomer.sessions_file.write_text(kept)
-    terminal = newcomer.sits_at("urls")
+def test_ended_session_prompts_for_the_password(logged_in_user: CliUser, server: RunningServer) -> None:
+    saved = logged_in_user.sessions_file.read_text()
+    assert logged_in_user.run("logout").code == 0
+    logged_in_user.sessions_file.write_text(saved)
+    terminal = logged_in_user.open_terminal("urls")
     terminal.wait_for("Password for demo at ")
-    terminal.type_unseen(f"{PASSWORD}\n")
-    assert "url-d3m0d1r0" in "\n".join(seen(terminal))
+    terminal.type_without_echo(f"{PASSWORD}\n")
+    assert "url-d3m0d1r0" in "\n".join(final_screen(terminal))
 
 
-def test_nobody_types_a_password_for_a_console_that_is_not_there(person: Person) -> None:
-    terminal = person.sits_at("login", "--url", "http://127.0.0.1:1", "--username", "demo", "--timeout", "1")
+def test_unreachable_console_does_not_prompt_for_a_password(cli_user: CliUser) -> None:
+    terminal = cli_user.open_terminal("login", "--url", "http://127.0.0.1:1", "--username", "demo", "--timeout", "1")
     assert terminal.end() == 3
     assert "assword" not in terminal.shown
 
 
-def test_no_password_is_no_login(person: Person, server: RunningServer) -> None:
-    terminal = person.sits_at("login", "--url", server.base, "--username", "demo")
+def test_empty_password_is_rejected(cli_user: CliUser, server: RunningServer) -> None:
+    terminal = cli_user.open_terminal("login", "--url", server.base, "--username", "demo")
     terminal.wait_for("Password for demo")
-    terminal.type_unseen("\n")
-    assert seen(terminal, 2)[-1] == "cloudconsole: no password entered"
+    terminal.type_without_echo("\n")
+    assert final_screen(terminal, 2)[-1] == "cloudconsole: no password entered"
 
 
-def test_ctrl_c_at_the_prompt_is_130(person: Person, server: RunningServer) -> None:
-    terminal = person.sits_at("login", "--url", server.base, "--username", "demo")
+def test_ctrl_c_at_the_prompt_exits_with_130(cli_user: CliUser, server: RunningServer) -> None:
+    terminal = cli_user.open_terminal("login", "--url", server.base, "--username", "demo")
     terminal.wait_for("Password for demo")
-    terminal.type_unseen("\x03")
+    terminal.type_without_echo("\x03")
     assert terminal.end() == 130
     assert "Traceback" not in terminal.shown
     assert terminal.shown.endswith("\n")
@@ -205,86 +203,88 @@ def test_ctrl_c_at_the_prompt_is_130(person: Person, server: RunningServer) -> N
 
 @pytest.mark.parametrize(("key", "code"), [("\x03", 130), ("\x04", 2)])
 @pytest.mark.parametrize("prompt", ["Username", "Password"])
-def test_a_prompt_that_is_left_ends_its_line(
-    person: Person, server: RunningServer, prompt: str, key: str, code: int
+def test_aborted_prompt_ends_its_line(
+    cli_user: CliUser, server: RunningServer, prompt: str, key: str, code: int
 ) -> None:
-    terminal = person.sits_at("login", "--url", server.base, *(["--username", "x"] if prompt == "Password" else []))
+    terminal = cli_user.open_terminal(
+        "login", "--url", server.base, *(["--username", "x"] if prompt == "Password" else [])
+    )
     terminal.wait_for(prompt)
-    (terminal.type_unseen if prompt == "Password" else terminal.type)(key)
+    (terminal.type_without_echo if prompt == "Password" else terminal.type)(key)
     assert terminal.end() == code
-    asked, *told = terminal.shown.split("\r\n")
-    assert "cloudconsole: " not in asked
-    assert all(line == "" or line.startswith("cloudconsole: ") for line in told)
-    assert told
+    prompt_line, *rest = terminal.shown.split("\r\n")
+    assert "cloudconsole: " not in prompt_line
+    assert all(line == "" or line.startswith("cloudconsole: ") for line in rest)
+    assert rest
 
 
-def test_usage_is_watched_until_ctrl_c(demo_person: Person, server: RunningServer) -> None:
+def test_watch_refreshes_usage_until_ctrl_c(demo_user: CliUser, server: RunningServer) -> None:
     before = server.log().count('"GetUsageLimits"')
-    terminal = demo_person.sits_at("usage", "--watch", "0.5")
-    screen = terminal.wait_to_see("cloud hosts")
+    terminal = demo_user.open_terminal("usage", "--watch", "0.5")
+    screen = terminal.wait_for_text("cloud hosts")
     assert screen[0].startswith(f"demo at {server.base}, ")
     assert screen[2].split() == ["quota", "used", "limit", "free"]
     eventually(lambda: server.log().count('"GetUsageLimits"') > before + 2)
     terminal.type("\x03")
     assert terminal.end() == 130
-    assert_left_as_it_was(terminal)
+    assert_terminal_restored(terminal)
 
 
-def test_a_watch_that_is_ended_from_outside_leaves_the_terminal_as_it_was(demo_person: Person) -> None:
-    terminal = demo_person.sits_at("usage", "--watch", "0.5")
-    terminal.wait_to_see("cloud hosts")
+def test_terminated_watch_restores_the_terminal(demo_user: CliUser) -> None:
+    terminal = demo_user.open_terminal("usage", "--watch", "0.5")
+    terminal.wait_for_text("cloud hosts")
     terminal.process.terminate()
     assert terminal.end() == 143
-    assert_left_as_it_was(terminal)
+    assert_terminal_restored(terminal)
 
 
-def test_a_watch_ends_with_its_session(newcomer: Person, server: RunningServer) -> None:
-    terminal = newcomer.sits_at("usage", "--watch", "0.5")
-    terminal.wait_to_see("cloud hosts")
-    assert newcomer.run("logout").code == 0
+def test_a_watch_ends_with_its_session(logged_in_user: CliUser, server: RunningServer) -> None:
+    terminal = logged_in_user.open_terminal("usage", "--watch", "0.5")
+    terminal.wait_for_text("cloud hosts")
+    assert logged_in_user.run("logout").code == 0
     assert terminal.end() == 1
     assert f"cloudconsole: the session of demo at {server.base} has ended" in terminal.shown
-    assert_left_as_it_was(terminal)
+    assert_terminal_restored(terminal)
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "9"])
-def test_a_terminal_without_a_width_has_the_usual_one(demo_person: Person, columns: str) -> None:
-    terminal = demo_person.sits_at("usage", COLUMNS=columns, NO_COLOR="1")
+def test_unusable_terminal_width_falls_back_to_the_default(demo_user: CliUser, columns: str) -> None:
+    terminal = demo_user.open_terminal("usage", COLUMNS=columns, NO_COLOR="1")
     assert terminal.end() == 0
     assert re.search(r"cloud hosts +█", terminal.shown)
 
 
-def test_a_terminal_that_cannot_draw_anew_is_not_watched(demo_person: Person) -> None:
-    terminal = demo_person.sits_at("usage", "--watch", TERM="dumb")
+def test_watch_on_a_dumb_terminal_is_rejected(demo_user: CliUser) -> None:
+    terminal = demo_user.open_terminal("usage", "--watch", TERM="dumb")
     assert terminal.end() == 2
     assert "--watch requires a terminal" in terminal.shown
 
 
-def test_a_name_that_is_no_text_is_none(person: Person, server: RunningServer) -> None:
-    terminal = person.sits_at("login", "--url", server.base)
+def test_non_utf_8_username_is_rejected(cli_user: CliUser, server: RunningServer) -> None:
+    terminal = cli_user.open_terminal("login", "--url", server.base)
     terminal.wait_for("Username at ")
     terminal.type_bytes(b"\xff\n")
-    assert seen(terminal, 2)[-1].startswith("cloudconsole: no username")
+    assert final_screen(terminal, 2)[-1].startswith("cloudconsole: no username")
 
 
-def assert_left_as_it_was(terminal: Terminal) -> None:
+def assert_terminal_restored(terminal: Terminal) -> None:
     assert terminal.shown.count("\x1b[?1049h") == terminal.shown.count("\x1b[?1049l") == 1
     assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l")
     assert "Traceback" not in terminal.shown
 
 
-def test_a_lost_connection_is_seen_and_the_watch_goes_on(
-    person: Person, tmp_path_factory: pytest.TempPathFactory
+def test_watch_shows_a_lost_connection_and_continues(
+    cli_user: CliUser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = tmp_path_factory.mktemp("lost")
-    with running_server(folder) as server:
-        person.logs_in(server)
+    directory = tmp_path_factory.mktemp("lost")
+    with running_server(directory) as server:
+        cli_user.logs_in(server)
         port = str(server.port)
-        terminal = person.sits_at("usage", "--watch", "0.5")
-        terminal.wait_to_see("cloud hosts")
-    screen = terminal.wait_to_see("cannot reach")
+        terminal = cli_user.open_terminal("usage", "--watch", "0.5")
+        terminal.wait_for_text("cloud hosts")
+    screen = terminal.wait_for_text("cannot reach")
     assert any("cloud hosts" in line for line in screen)
-    with running_server(folder, "--port", port, sample=False):
+    with running_server(directory, "--port", port, sample=False):
         eventually(lambda: not any("cannot reach" in line for line in terminal.screen))
         assert any("cloud hosts" in line for line in terminal.screen)
         terminal.type("\x03")

@@ -1,4 +1,4 @@
-"""Consoles of both kinds, closed at the end; and other servers than ours."""
+"""Sync and async clients, closed after the test, and a scripted server."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from tests.client.scripted_server import ScriptedServer
-from tests.client.sync_async import FACES
+from tests.client.sync_async import CONSOLES
 from tests.harness import RunningServer
 
 Connect = Callable[..., Any]
 
 
-@pytest.fixture(params=FACES)
+@pytest.fixture(params=CONSOLES)
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Makes a console of one kind, for any address."""
+    """Create a sync or async console for any URL."""
     made = []
 
     def make(*arguments: Any, **options: Any) -> Any:
-        made.append(FACES[request.param](*arguments, **options))
+        made.append(CONSOLES[request.param](*arguments, **options))
         return made[-1]
 
     yield make
@@ -28,18 +28,18 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
 
 @pytest.fixture
 def demo(connect: Connect, server: RunningServer) -> Any:
-    """The sample's tenant at a real server."""
+    """A console of the sample's tenant at a real server."""
     return connect(server.base, username="demo", password="console-demo")
 
 
 @pytest.fixture
-def other() -> Iterator[ScriptedServer]:
-    """A console that is not ours, and does as it is told."""
+def scripted() -> Iterator[ScriptedServer]:
+    """A third-party console with scripted responses."""
     with ScriptedServer() as running:
         yield running
 
 
 @pytest.fixture
-def guest(connect: Connect, other: ScriptedServer) -> Any:
-    """Someone at that other console, logged in at its first call."""
-    return connect(other.base, region="http://id/v3", username="guest", password="secret", timeout=2.0, deadline=5.0)
+def client(connect: Connect, scripted: ScriptedServer) -> Any:
+    """A client of the scripted server that logs in with its first action."""
+    return connect(scripted.base, region="http://id/v3", username="guest", password="secret", timeout=2.0, deadline=5.0)

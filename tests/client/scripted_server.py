@@ -1,4 +1,4 @@
-"""A console that is not ours: it listens for real, follows the three steps, and otherwise answers as it is told."""
+"""A third-party console on a real socket: it supports opening, login and actions, with scripted responses."""
 
 import json
 import threading
@@ -16,17 +16,17 @@ Headers = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Canned:
-    """One answer; without a status the connection is closed instead."""
+    """A response; without a status the connection is closed instead."""
 
     status: int | None = 200
     body: bytes = b""
     headers: Headers = field(default_factory=list)
     delay: float = 0
-    """Seconds until it comes."""
+    """Seconds before it is sent."""
 
 
 LOST = Canned(status=None)
-WELCOME = Canned(
+OPENED = Canned(
     headers=[("Set-Cookie", "csrftoken=first; Path=/"), ("Set-Cookie", "sessionid=nobody; HttpOnly; Path=/")]
 )
 LOGGED_IN = Canned(headers=[("Set-Cookie", "sessionid=guest; HttpOnly; Path=/")])
@@ -38,7 +38,7 @@ def envelope(data: Any, code: int = 200, status: int = 200, headers: Headers | N
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReceivedRequest:
     method: str
     path: str
     headers: Message
@@ -55,18 +55,18 @@ class Seen:
 
 
 class ScriptedServer:
-    """`opening`, `login`, `actions` and `logout` are answered in their order, the last of each again and again."""
+    """`opening`, `login`, `actions` and `logout` are queues of responses; the last of each repeats."""
 
     def __init__(self) -> None:
-        self.opening: list[Canned] = [WELCOME]
+        self.opening: list[Canned] = [OPENED]
         self.login: list[Canned] = [LOGGED_IN]
         self.actions: list[Canned] = [envelope({})]
         self.logout: list[Canned] = [Canned(404)]
-        self.seen: list[Seen] = []
+        self.requests: list[ReceivedRequest] = []
         self.trickle: Callable[[], Iterator[bytes]] | None = None
-        """What an action's answer is instead: pieces sent one by one, of a body that never ends."""
-        self.rule: Callable[[Seen], Canned] | None = None
-        """What an action's answer is instead, by what was sent."""
+        """Replaces the responses to actions: pieces of a body that is sent without a length."""
+        self.rule: Callable[[ReceivedRequest], Canned] | None = None
+        """Replaces the responses to actions: computes one from the request."""
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.base = f"http://127.0.0.1:{self._server.server_port}"
@@ -80,24 +80,24 @@ class ScriptedServer:
         self._server.server_close()
 
     @property
-    def logins(self) -> list[Seen]:
-        return [seen for seen in self.seen if seen.path == "/auth/login/"]
+    def logins(self) -> list[ReceivedRequest]:
+        return [request for request in self.requests if request.path == "/auth/login/"]
 
     @property
-    def calls(self) -> list[Seen]:
-        return [seen for seen in self.seen if seen.method == "POST" and seen.path == "/api/"]
+    def action_requests(self) -> list[ReceivedRequest]:
+        return [request for request in self.requests if request.method == "POST" and request.path == "/api/"]
 
-    def answer(self, seen: Seen) -> Canned:
+    def respond(self, request: ReceivedRequest) -> Canned:
         with self._lock:
-            self.seen.append(seen)
-            if self.rule is not None and seen.method == "POST" and seen.path == "/api/":
-                return self.rule(seen)
-            answers = {
+            self.requests.append(request)
+            if self.rule is not None and request.method == "POST" and request.path == "/api/":
+                return self.rule(request)
+            responses = {
                 "/auth/login/": self.login,
                 "/auth/logout/": self.logout,
-                "/api/": self.opening if seen.method == "GET" else self.actions,
+                "/api/": self.opening if request.method == "GET" else self.actions,
             }
-            queue = answers.get(seen.path, [Canned(404)])
+            queue = responses.get(request.path, [Canned(404)])
             return queue.pop(0) if len(queue) > 1 else queue[0]
 
 
@@ -107,13 +107,13 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            answer = script.answer(Seen(self.command, self.path, self.headers, body))
-            time.sleep(answer.delay)
-            if answer.status is None:
+            response = script.respond(ReceivedRequest(self.command, self.path, self.headers, body))
+            time.sleep(response.delay)
+            if response.status is None:
                 self.close_connection = True
                 return
-            self.send_response(answer.status)
-            for name, value in answer.headers:
+            self.send_response(response.status)
+            for name, value in response.headers:
                 self.send_header(name, value)
             if script.trickle is not None and self.path == "/api/" and self.command == "POST":
                 self.end_headers()
@@ -122,13 +122,13 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
                     for piece in script.trickle():
                         self.wfile.write(piece)
                 return
-            self.send_header("Content-Length", str(len(answer.body)))
+            self.send_header("Content-Length", str(len(response.body)))
             self.end_headers()
-            self.wfile.write(answer.body)
+            self.wfile.write(response.body)
 
         do_POST = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
-            """Nothing: the tests look at `seen`."""
+            """Log nothing: tests inspect `requests`."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""Both kinds of console behind one blocking face, so that one suite serves both."""
+"""Sync and async consoles behind one blocking interface, so that one suite tests both."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +11,8 @@ from cloudconsole import AsyncConsole, Console
 T = TypeVar("T")
 
 
-class Blocking:
-    """An `AsyncConsole` in an event loop of its own thread; calls from several threads are tasks there."""
+class BlockingAsyncConsole:
+    """An `AsyncConsole` whose event loop runs in a thread; calls from several threads become tasks."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._portals = anyio.from_thread.start_blocking_portal()
@@ -24,12 +24,12 @@ class Blocking:
             raise
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._console, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._console, name)
+        if not callable(attribute):
+            return attribute
 
         async def awaited(arguments: tuple[Any, ...], fields: dict[str, Any]) -> Any:
-            return await found(*arguments, **fields)
+            return await attribute(*arguments, **fields)
 
         return lambda *arguments, **fields: self._portal.call(awaited, arguments, fields)
 
@@ -41,17 +41,17 @@ class Blocking:
         self._portals.__exit__(None, None, None)
 
 
-FACES: dict[str, Callable[..., Any]] = {"sync": Console, "async": Blocking}
+CONSOLES: dict[str, Callable[..., Any]] = {"sync": Console, "async": BlockingAsyncConsole}
 
 
-def together(number: int, call: Callable[[], T]) -> list[T | Exception]:
-    """As many calls at once; gives what came of each."""
+def run_concurrently(number: int, call: Callable[[], T]) -> list[T | Exception]:
+    """Run a number of calls concurrently; return the result or exception of each."""
 
     def one(_: int) -> T | Exception:
         try:
             return call()
-        except Exception as problem:  # noqa: BLE001
-            return problem
+        except Exception as error:  # noqa: BLE001
+            return error
 
     with ThreadPoolExecutor(number) as pool:
         return list(pool.map(one, range(number)))

@@ -1,4 +1,4 @@
-"""The client over a real console: what each method gives, sessions, logins, and every way it is refused."""
+"""The client against a real console: results of each method, sessions, logins and errors."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,7 +18,7 @@ from cloudconsole import (
 )
 from tests.client.conftest import Connect
 from tests.client.scripted_server import ScriptedServer, envelope
-from tests.client.sync_async import together
+from tests.client.sync_async import run_concurrently
 from tests.harness import RunningServer
 
 
@@ -27,7 +27,7 @@ def logins(server: RunningServer) -> int:
 
 
 def end_at_server(session: Session | None) -> None:
-    """As if its time were over: whoever still has it is not told."""
+    """End a session on the server only, as if it had expired."""
     assert session is not None
     with Console(session.base_url, session=session) as elsewhere:
         elsewhere.logout()
@@ -81,13 +81,13 @@ def test_about(demo: Any, server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("send_as", ["json", "form"])
-def test_both_body_forms(connect: Connect, server: RunningServer, send_as: str) -> None:
+def test_both_body_formats_are_accepted(connect: Connect, server: RunningServer, send_as: str) -> None:
     demo = connect(server.base, username="demo", password="console-demo", send_as=send_as)
     assert demo.call("GetDomainDetail", domainId="206814")["domainId"] == "206814"
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:{port}", "http://localhost:{port}", "http://LOCALHOST:{port}/"])
-def test_cookies_work_by_address_and_by_name(connect: Connect, server: RunningServer, base: str) -> None:
+def test_cookies_work_by_ip_address_and_host_name(connect: Connect, server: RunningServer, base: str) -> None:
     demo = connect(base.format(port=server.port), username="demo", password="console-demo")
     assert demo.usage_limits().instances.limit == 20
 
@@ -99,63 +99,63 @@ def test_messages_come_in_the_chosen_language(
     connect: Connect, server: RunningServer, language: str, message: str
 ) -> None:
     demo = connect(server.base, username="demo", password="console-demo", language=language)
-    with pytest.raises(NotFound) as refused:
+    with pytest.raises(NotFound) as raised:
         demo.domain("1")
-    assert str(refused.value) == refused.value.message == message
+    assert str(raised.value) == raised.value.message == message
 
 
-def test_a_refusal_says_all_that_the_console_said(demo: Any) -> None:
-    with pytest.raises(NotFound) as refused:
+def test_error_has_all_details_of_the_response(demo: Any) -> None:
+    with pytest.raises(NotFound) as raised:
         demo.domain("1")
-    assert refused.value.code == 404
-    assert refused.value.error == "domain_not_found"
-    assert refused.value.field == "domainId"
-    assert refused.value.request_id
+    assert raised.value.code == 404
+    assert raised.value.error == "domain_not_found"
+    assert raised.value.field == "domainId"
+    assert raised.value.request_id
 
 
-def test_an_unknown_action(demo: Any) -> None:
+def test_unknown_action_is_rejected(demo: Any) -> None:
     with pytest.raises(UnknownAction):
         demo.call("GetEverything")
 
 
-def test_a_field_at_fault(demo: Any) -> None:
-    with pytest.raises(RequestRefused) as refused:
+def test_missing_field_is_named(demo: Any) -> None:
+    with pytest.raises(RequestRefused) as raised:
         demo.call("GetDomainDetail")
-    assert (refused.value.code, refused.value.error, refused.value.field) == (400, "missing_field", "domainId")
+    assert (raised.value.code, raised.value.error, raised.value.field) == (400, "missing_field", "domainId")
 
 
-def test_wrong_credentials(connect: Connect, server: RunningServer) -> None:
-    with pytest.raises(InvalidCredentials) as refused:
+def test_wrong_credentials_are_rejected(connect: Connect, server: RunningServer) -> None:
+    with pytest.raises(InvalidCredentials) as raised:
         connect(server.base, username="demo", password="not-that").news()
-    assert refused.value.code == 401
+    assert raised.value.code == 401
 
 
-def test_an_unknown_region(connect: Connect, server: RunningServer) -> None:
-    with pytest.raises(RequestRefused) as refused:
+def test_unknown_region_is_rejected(connect: Connect, server: RunningServer) -> None:
+    with pytest.raises(RequestRefused) as raised:
         connect(server.base, region="http://id.example.com/v3", username="demo", password="console-demo").news()
-    assert refused.value.error == "unknown_region"
+    assert raised.value.error == "unknown_region"
 
 
-def test_nobody_is_logged_in_without_credentials(connect: Connect, server: RunningServer) -> None:
+def test_without_credentials_a_login_is_required(connect: Connect, server: RunningServer) -> None:
     with pytest.raises(LoginRequired):
         connect(server.base).news()
 
 
-def test_the_password_may_come_when_it_is_needed(connect: Connect, server: RunningServer) -> None:
-    asked = []
+def test_password_callback_is_called_once_when_needed(connect: Connect, server: RunningServer) -> None:
+    prompts = []
 
     def prompt() -> str:
-        asked.append("once")
+        prompts.append("once")
         return "console-demo"
 
     demo = connect(server.base, username="demo", password=prompt)
-    assert asked == []
+    assert prompts == []
     demo.news()
     demo.news()
-    assert asked == ["once"]
+    assert prompts == ["once"]
 
 
-def test_after_logout_nobody_is_logged_in_until_the_next_login(demo: Any) -> None:
+def test_requests_after_logout_require_an_explicit_login(demo: Any) -> None:
     demo.news()
     demo.logout()
     assert demo.session is None
@@ -165,27 +165,27 @@ def test_after_logout_nobody_is_logged_in_until_the_next_login(demo: Any) -> Non
     assert demo.news()
 
 
-def test_logout_ends_the_session_at_the_console(demo: Any, connect: Connect, server: RunningServer) -> None:
+def test_logout_ends_the_session_on_the_server(demo: Any, connect: Connect, server: RunningServer) -> None:
     demo.login()
-    kept = demo.session
+    saved = demo.session
     demo.logout()
     with pytest.raises(LoginRequired):
-        connect(server.base, session=kept).news()
+        connect(server.base, session=saved).news()
 
 
-def test_logging_out_twice_is_no_mistake(demo: Any) -> None:
+def test_logging_out_twice_is_no_error(demo: Any) -> None:
     demo.logout()
     demo.logout()
 
 
-def test_a_session_that_is_over_already_can_be_left(demo: Any) -> None:
+def test_logout_of_an_ended_session_succeeds(demo: Any) -> None:
     demo.login()
     end_at_server(demo.session)
     demo.logout()
     assert demo.session is None
 
 
-def test_a_kept_session_needs_no_login(demo: Any, connect: Connect, server: RunningServer) -> None:
+def test_saved_session_needs_no_login(demo: Any, connect: Connect, server: RunningServer) -> None:
     demo.login()
     before = logins(server)
     again = connect(server.base, session=demo.session)
@@ -194,59 +194,61 @@ def test_a_kept_session_needs_no_login(demo: Any, connect: Connect, server: Runn
 
 
 @pytest.mark.parametrize(
-    "other", [{"username": "other"}, {"region": "http://elsewhere/v3"}, {"base_url": "http://elsewhere"}]
+    "changes", [{"username": "other"}, {"region": "http://elsewhere/v3"}, {"base_url": "http://elsewhere"}]
 )
-def test_a_session_is_of_one_identity(demo: Any, connect: Connect, server: RunningServer, other: Any) -> None:
+def test_session_of_another_identity_is_rejected(
+    demo: Any, connect: Connect, server: RunningServer, changes: Any
+) -> None:
     demo.login()
     with pytest.raises(ValueError, match="another console, region or user"):
-        connect(**{"base_url": server.base, "session": demo.session, **other})
+        connect(**{"base_url": server.base, "session": demo.session, **changes})
 
 
-def test_a_first_call_takes_no_more_than_the_three_steps(connect: Connect, other: ScriptedServer) -> None:
-    other.actions = [envelope([])]
-    connect(other.base, region="r", username="guest", password="secret").news()
-    assert [(seen.method, seen.path) for seen in other.seen] == [
+def test_first_action_takes_exactly_three_requests(connect: Connect, scripted: ScriptedServer) -> None:
+    scripted.actions = [envelope([])]
+    connect(scripted.base, region="r", username="guest", password="secret").news()
+    assert [(request.method, request.path) for request in scripted.requests] == [
         ("GET", "/api/"),
         ("POST", "/auth/login/"),
         ("POST", "/api/"),
     ]
 
 
-def test_all_callers_share_the_first_login(demo: Any, server: RunningServer) -> None:
+def test_concurrent_requests_share_the_first_login(demo: Any, server: RunningServer) -> None:
     before = logins(server)
-    assert together(30, demo.news) == [demo.news()] * 30
+    assert run_concurrently(30, demo.news) == [demo.news()] * 30
     assert logins(server) == before + 1
 
 
-def test_all_callers_share_the_login_after_a_session_has_ended(demo: Any, server: RunningServer) -> None:
+def test_concurrent_requests_share_the_renewal_of_a_session(demo: Any, server: RunningServer) -> None:
     demo.login()
     end_at_server(demo.session)
     before = logins(server)
-    assert together(30, demo.usage_limits) == [demo.usage_limits()] * 30
+    assert run_concurrently(30, demo.usage_limits) == [demo.usage_limits()] * 30
     assert logins(server) == before + 1
 
 
-def test_all_callers_share_a_failed_login(connect: Connect, server: RunningServer) -> None:
-    mistaken = connect(server.base, username="other", password="not-that")
+def test_concurrent_requests_share_a_failed_login(connect: Connect, server: RunningServer) -> None:
+    wrong_password = connect(server.base, username="other", password="not-that")
     before = logins(server)
-    refusals = together(20, mistaken.news)
-    assert {type(refusal) for refusal in refusals} == {InvalidCredentials}
-    assert len({id(refusal) for refusal in refusals}) == 20
-    # Whoever comes after it tries for themselves, and some of the twenty may have come late.
+    errors = run_concurrently(20, wrong_password.news)
+    assert {type(error) for error in errors} == {InvalidCredentials}
+    assert len({id(error) for error in errors}) == 20
+    # Requests that start after the failure log in again, and some of the twenty may start late.
     assert logins(server) - before < 5
 
 
-def test_a_token_that_is_no_longer_taken_is_renewed(demo: Any, connect: Connect, server: RunningServer) -> None:
+def test_rejected_csrf_token_is_renewed(demo: Any, connect: Connect, server: RunningServer) -> None:
     demo.login()
-    kept = demo.session
-    cookies = (replace(cookie, value="x" * 64) if cookie.name == "csrftoken" else cookie for cookie in kept.cookies)
-    stale = replace(kept, cookies=tuple(cookies))
+    saved = demo.session
+    cookies = (replace(cookie, value="x" * 64) if cookie.name == "csrftoken" else cookie for cookie in saved.cookies)
+    stale = replace(saved, cookies=tuple(cookies))
     assert connect(server.base, password="console-demo", session=stale).usage_limits()
     with pytest.raises(LoginRequired):
         connect(server.base, session=stale).usage_limits()
 
 
-def test_no_secret_is_in_what_is_printed(demo: Any, server: RunningServer) -> None:
+def test_repr_contains_no_secret(demo: Any, server: RunningServer) -> None:
     assert server.base in repr(demo)
     assert "console-demo" not in repr(demo)
     demo.login()

@@ -1,4 +1,4 @@
-"""Cookies: which are taken, which go where, and those that come too late."""
+"""Cookies: which are stored, where they are sent, and cookies of late responses."""
 
 import threading
 from collections.abc import Callable
@@ -9,21 +9,21 @@ import pytest
 from cloudconsole import SavedCookie
 from cloudconsole.client.cookies import MAX_COOKIES, CookieJar, csrf_token
 from tests.client.conftest import Connect
-from tests.client.scripted_server import LOGGED_IN, Canned, ScriptedServer, Seen, envelope
-from tests.client.sync_async import together
+from tests.client.scripted_server import LOGGED_IN, Canned, ReceivedRequest, ScriptedServer, envelope
+from tests.client.sync_async import run_concurrently
 from tests.e2e.processes import eventually
 
 BASE = "https://console.example.com"
 
 
-def cookies(*lines: str, base: str = BASE) -> CookieJar:
-    taken = CookieJar(base)
-    taken.take(lines, 0)
-    return taken
+def jar_with(*lines: str, base: str = BASE) -> CookieJar:
+    jar = CookieJar(base)
+    jar.take(lines, 0)
+    return jar
 
 
-def sent(taken: CookieJar, path: str = "/api/") -> dict[str, str]:
-    return {cookie.name: cookie.value for cookie in taken.sent_to(path)}
+def sent(jar: CookieJar, path: str = "/api/") -> dict[str, str]:
+    return {cookie.name: cookie.value for cookie in jar.sent_to(path)}
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def sent(taken: CookieJar, path: str = "/api/") -> dict[str, str]:
         " a = 1 ;;",
     ],
 )
-def test_taken_and_sent(line: str) -> None:
-    assert sent(cookies(line)) == {"a": "1"}
+def test_cookie_is_stored_and_sent(line: str) -> None:
+    assert sent(jar_with(line)) == {"a": "1"}
 
 
 @pytest.mark.parametrize(
@@ -68,19 +68,19 @@ def test_taken_and_sent(line: str) -> None:
         "a=" + "1" * 5000,
     ],
 )
-def test_not_taken_or_not_sent_to_calls(line: str) -> None:
-    assert sent(cookies(line)) == {}
+def test_cookie_is_not_stored_or_not_sent_to_the_api(line: str) -> None:
+    assert sent(jar_with(line)) == {}
 
 
-def test_one_is_replaced_and_taken_away() -> None:
-    taken = cookies("a=1", "b=1", "a=2; Path=/", "b=; Max-Age=0")
-    assert sent(taken) == {"a": "2"}
+def test_cookies_are_replaced_and_deleted() -> None:
+    jar = jar_with("a=1", "b=1", "a=2; Path=/", "b=; Max-Age=0")
+    assert sent(jar) == {"a": "2"}
 
 
-def test_the_nearest_path_comes_first() -> None:
-    taken = cookies("csrftoken=far; Path=/", "csrftoken=near; Path=/api")
-    assert csrf_token(taken.sent_to("/api/")) == "near"
-    assert csrf_token(taken.sent_to("/auth/login/")) == "far"
+def test_most_specific_path_comes_first() -> None:
+    jar = jar_with("csrftoken=far; Path=/", "csrftoken=near; Path=/api")
+    assert csrf_token(jar.sent_to("/api/")) == "near"
+    assert csrf_token(jar.sent_to("/auth/login/")) == "far"
 
 
 @pytest.mark.parametrize(
@@ -94,95 +94,95 @@ def test_the_nearest_path_comes_first() -> None:
         ("http://192.0.2.1", False),
     ],
 )
-def test_a_secure_one_goes_over_https_or_to_this_machine(base: str, is_sent: bool) -> None:
-    assert bool(sent(cookies("a=1; Secure", base=base))) is is_sent
+def test_secure_cookie_is_sent_over_https_or_to_localhost(base: str, is_sent: bool) -> None:
+    assert bool(sent(jar_with("a=1; Secure", base=base))) is is_sent
 
 
 @pytest.mark.parametrize("base", ["http://localhost", "http://127.0.0.1", "http://[::1]"])
-def test_a_domain_that_is_the_host_itself(base: str) -> None:
+def test_domain_equal_to_the_host_is_accepted(base: str) -> None:
     host = base.removeprefix("http://").strip("[]")
-    assert sent(cookies(f"a=1; Domain={host}", base=base)) == {"a": "1"}
+    assert sent(jar_with(f"a=1; Domain={host}", base=base)) == {"a": "1"}
 
 
-def test_a_console_under_a_path() -> None:
-    taken = cookies("a=1; Path=/console/", "b=1; Path=/api/", base=f"{BASE}/console")
-    assert sent(taken) == {"a": "1"}
+def test_cookies_of_a_console_under_a_path() -> None:
+    jar = jar_with("a=1; Path=/console/", "b=1; Path=/api/", base=f"{BASE}/console")
+    assert sent(jar) == {"a": "1"}
 
 
-def test_they_do_not_grow_without_bound() -> None:
-    taken = cookies(*(f"c{number}=1" for number in range(1000)))
-    assert len(taken.all()) == MAX_COOKIES
+def test_number_of_cookies_is_limited() -> None:
+    jar = jar_with(*(f"c{number}=1" for number in range(1000)))
+    assert len(jar.all()) == MAX_COOKIES
 
 
-def test_what_was_asked_for_in_another_era_is_not_taken() -> None:
-    taken = CookieJar(BASE)
-    taken.begin_era()
-    taken.take(["a=late"], 0)
-    taken.take(["b=never"], None)
-    taken.take(["c=now"], taken.era)
-    assert sent(taken) == {"c": "now"}
+def test_cookies_of_another_era_are_ignored() -> None:
+    jar = CookieJar(BASE)
+    jar.begin_era()
+    jar.take(["a=late"], 0)
+    jar.take(["b=never"], None)
+    jar.take(["c=now"], jar.era)
+    assert sent(jar) == {"c": "now"}
 
 
-def test_a_kept_one_is_as_it_was() -> None:
-    kept = SavedCookie(name="a", value="1", path="/api/", secure=True, expires=1.0)
-    assert CookieJar(BASE, [kept]).all() == (kept,)
+def test_saved_cookie_is_restored_unchanged() -> None:
+    saved = SavedCookie(name="a", value="1", path="/api/", secure=True, expires=1.0)
+    assert CookieJar(BASE, [saved]).all() == (saved,)
 
 
-class TestLateAnswers:
-    """Some consoles take a dead session's cookie away with every answer, and answers may overtake each other."""
+class TestLateResponses:
+    """Some consoles delete an ended session's cookie in every response, and responses may arrive out of order."""
 
-    GONE = envelope({}, code=401, headers=[("Set-Cookie", "sessionid=; Max-Age=0; Path=/")])
+    ENDED = envelope({}, code=401, headers=[("Set-Cookie", "sessionid=; Max-Age=0; Path=/")])
     DONE = envelope({})
 
-    def late(self, delay: float) -> Canned:
-        return Canned(200, self.GONE.body, self.GONE.headers, delay)
+    def late_rejection(self, delay: float) -> Canned:
+        return Canned(200, self.ENDED.body, self.ENDED.headers, delay)
 
-    def test_a_refusal_that_is_late_takes_no_new_session_away(self, guest: Any, other: ScriptedServer) -> None:
-        guest.call("GetIt")
-        other.actions = [self.late(0.6), self.GONE, self.DONE]
-        slow = started(lambda: guest.call("GetIt"))
-        eventually(lambda: len(other.calls) == 2)
-        guest.call("GetIt")
+    def test_late_rejection_does_not_delete_the_new_session(self, client: Any, scripted: ScriptedServer) -> None:
+        client.call("GetIt")
+        scripted.actions = [self.late_rejection(0.6), self.ENDED, self.DONE]
+        slow = start(lambda: client.call("GetIt"))
+        eventually(lambda: len(scripted.action_requests) == 2)
+        client.call("GetIt")
         slow()
-        assert len(other.logins) == 2
-        assert other.calls[-1].cookies["sessionid"] == "guest"
+        assert len(scripted.logins) == 2
+        assert scripted.action_requests[-1].cookies["sessionid"] == "guest"
 
-    def test_many_of_them(self, guest: Any, other: ScriptedServer) -> None:
-        other.login = [Canned(200, headers=[("Set-Cookie", f"sessionid={name}; Path=/")]) for name in ("old", "new")]
-        guest.call("GetIt")
+    def test_many_late_rejections_cause_one_new_login(self, client: Any, scripted: ScriptedServer) -> None:
+        scripted.login = [Canned(200, headers=[("Set-Cookie", f"sessionid={name}; Path=/")]) for name in ("old", "new")]
+        client.call("GetIt")
         delays = iter(range(100))
 
-        def by_session(seen: Seen) -> Canned:
-            return self.DONE if seen.cookies.get("sessionid") == "new" else self.late(next(delays) * 0.02)
+        def by_session(request: ReceivedRequest) -> Canned:
+            return self.DONE if request.cookies.get("sessionid") == "new" else self.late_rejection(next(delays) * 0.02)
 
-        other.rule = by_session
-        assert together(20, lambda: guest.call("GetIt")) == [{}] * 20
-        assert len(other.logins) == 2
+        scripted.rule = by_session
+        assert run_concurrently(20, lambda: client.call("GetIt")) == [{}] * 20
+        assert len(scripted.logins) == 2
 
-    def test_an_opening_that_is_late_replaces_no_new_session(self, connect: Connect, other: ScriptedServer) -> None:
-        welcome = other.opening[0]
-        other.opening = [Canned(200, headers=welcome.headers, delay=0.6), welcome]
-        guest = connect(other.base, region="r", username="guest", password="secret")
-        slow = started(guest.about)
-        eventually(lambda: len(other.seen) == 1)
-        guest.login()
+    def test_late_opening_does_not_replace_the_new_session(self, connect: Connect, scripted: ScriptedServer) -> None:
+        opened = scripted.opening[0]
+        scripted.opening = [Canned(200, headers=opened.headers, delay=0.6), opened]
+        client = connect(scripted.base, region="r", username="guest", password="secret")
+        slow = start(client.about)
+        eventually(lambda: len(scripted.requests) == 1)
+        client.login()
         slow()
-        guest.call("GetIt")
-        assert other.calls[-1].cookies["sessionid"] == "guest"
+        client.call("GetIt")
+        assert scripted.action_requests[-1].cookies["sessionid"] == "guest"
 
-    def test_after_a_logout_nothing_is_left(self, guest: Any, other: ScriptedServer) -> None:
-        guest.call("GetIt")
-        other.actions = [Canned(200, self.DONE.body, LOGGED_IN.headers, 0.6)]
-        slow = started(lambda: guest.call("GetIt"))
-        eventually(lambda: len(other.calls) == 2)
-        guest.logout()
+    def test_late_response_after_logout_leaves_no_cookie(self, client: Any, scripted: ScriptedServer) -> None:
+        client.call("GetIt")
+        scripted.actions = [Canned(200, self.DONE.body, LOGGED_IN.headers, 0.6)]
+        slow = start(lambda: client.call("GetIt"))
+        eventually(lambda: len(scripted.action_requests) == 2)
+        client.logout()
         slow()
-        guest.login()
-        assert other.seen[-2].cookies == {}
+        client.login()
+        assert scripted.requests[-2].cookies == {}
 
 
-def started(call: Callable[[], Any]) -> Callable[[], None]:
-    """Something in a thread of its own; gives what waits for it."""
+def start(call: Callable[[], Any]) -> Callable[[], None]:
+    """Start a call in a thread; return a function that waits for it."""
     thread = threading.Thread(target=call)
     thread.start()
     return thread.join

@@ -1,4 +1,4 @@
-"""The client over https: by name and by address, with the certificate checked."""
+"""The client over HTTPS: by host name and IP address, with certificate verification."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import pytest
 from cloudconsole import ConnectionFailed
 from tests.client.conftest import Connect
 from tests.e2e.test_https import serving_https
-from tests.harness import RunningServer, trusting_tests
+from tests.harness import RunningServer, client_ssl_context
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +19,12 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_cookies_work_over_https(connect: Connect, secure: RunningServer, host: str) -> None:
     base = f"https://{host}:{secure.port}"
-    demo = connect(base, username="demo", password="console-demo", verify=trusting_tests())
+    demo = connect(base, username="demo", password="console-demo", verify=client_ssl_context())
     demo.login()
-    again = connect(base, session=demo.session, verify=trusting_tests())
+    again = connect(base, session=demo.session, verify=client_ssl_context())
     assert again.usage_limits().instances.limit == 20
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(connect: Connect, secure: RunningServer) -> None:
+def test_untrusted_certificate_is_rejected(connect: Connect, secure: RunningServer) -> None:
     with pytest.raises(ConnectionFailed, match="certificate"):
         connect(secure.base, username="demo", password="console-demo", deadline=10.0).news()

@@ -1,4 +1,4 @@
-"""A transport of one's own: whole consoles without a network, as a user's tests would have them."""
+"""Custom transports: complete consoles without a network, as in a user's tests."""
 
 import asyncio
 from pathlib import Path
@@ -8,10 +8,10 @@ import httpx2
 from cloudconsole import AsyncConsole, Console
 from cloudconsole.server.app import Console as ServedConsole
 from cloudconsole.server.config.settings import Settings
-from tests.harness import HeldClock
+from tests.harness import FakeClock
 
 
-def test_async_over_our_server_in_process(data: Path, clock: HeldClock) -> None:
+def test_async_over_our_server_in_process(data: Path, clock: FakeClock) -> None:
     served = ServedConsole(Settings(data=data), clock)
 
     async def session() -> int | None:
@@ -26,11 +26,11 @@ def test_async_over_our_server_in_process(data: Path, clock: HeldClock) -> None:
 
 
 def test_sync_over_a_function() -> None:
-    def answer(request: httpx2.Request) -> httpx2.Response:
+    def respond(request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":
             return httpx2.Response(200, headers=[("Set-Cookie", "csrftoken=t"), ("Set-Cookie", "sessionid=s")])
         return httpx2.Response(200, json={"message": "", "code": 200, "data": []})
 
-    transport = httpx2.MockTransport(answer)
+    transport = httpx2.MockTransport(respond)
     with Console("http://console", region="r", username="u", password="p", transport=transport) as console:
         assert console.urls() == []

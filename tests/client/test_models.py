@@ -1,4 +1,4 @@
-"""Records: their comforts, and what is missing or of a wrong type in what came."""
+"""Records: convenience methods, and missing or mistyped fields in responses."""
 
 import copy
 import pickle
@@ -60,14 +60,14 @@ ACTIONS: dict[str, tuple[Any, Any]] = {
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every key in it, with the way there."""
+    """The paths of all keys in a value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found = [(*at, key) for key, _ in inner if isinstance(value, dict)]
     return found + [path for key, item in inner for path in paths(item, (*at, key))]
 
 
 def every_field() -> list[Any]:
-    # What is in `limits` are no fields of the interface's, but core counts.
+    # The keys of `limits` are core counts, not fields of the interface.
     return [
         pytest.param(name, path, id=f"{name}-{path[-1]}")
         for name, (_, data) in ACTIONS.items()
@@ -77,27 +77,27 @@ def every_field() -> list[Any]:
 
 
 def changed(data: Any, path: tuple[Any, ...], *value: Any) -> Any:
-    """A copy without the field, or with another value in it."""
-    whole = copy.deepcopy(data)
-    place = whole
+    """A copy without the field, or with another value for it."""
+    result = copy.deepcopy(data)
+    parent = result
     for key in path[:-1]:
-        place = place[key]
+        parent = parent[key]
     if value:
-        place[path[-1]] = value[0]
+        parent[path[-1]] = value[0]
     else:
-        del place[path[-1]]
-    return whole
+        del parent[path[-1]]
+    return result
 
 
 @pytest.mark.parametrize(("name", "path"), every_field())
 def test_a_missing_field_is_named(name: str, path: tuple[Any, ...]) -> None:
     read, data = ACTIONS[name]
     broken = changed(data, path)
-    with pytest.raises(ProtocolError) as refused:
+    with pytest.raises(ProtocolError) as raised:
         read(broken)
-    assert str(refused.value.field).endswith(path[-1])
-    assert path[-1] in str(refused.value)
-    assert refused.value.payload == broken
+    assert str(raised.value.field).endswith(path[-1])
+    assert path[-1] in str(raised.value)
+    assert raised.value.payload == broken
 
 
 @pytest.mark.parametrize(("name", "path"), every_field())
@@ -106,43 +106,43 @@ def test_a_field_of_a_wrong_type_is_named(name: str, path: tuple[Any, ...]) -> N
     if path[-1] in ("advOriginConfigs", "originDomainName"):
         assert read(changed(data, path, {"any": "structure"}))
         return
-    with pytest.raises(ProtocolError) as refused:
+    with pytest.raises(ProtocolError) as raised:
         read(changed(data, path, 1.5))
-    assert str(refused.value.field).endswith(path[-1])
+    assert str(raised.value.field).endswith(path[-1])
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_what_else_there_is_breaks_nothing_and_is_kept(name: str) -> None:
+def test_unknown_fields_are_ignored_but_kept_in_raw(name: str) -> None:
     read, data = ACTIONS[name]
     more = copy.deepcopy(data)
     (more[0] if isinstance(more, list) else more)["more"] = {"than": ["we", "know"]}
     record = read(more)
-    kept = record.raw if hasattr(record, "raw") else next(iter(record)).raw
-    assert kept["more"] == {"than": ["we", "know"]}
+    raw = record.raw if hasattr(record, "raw") else next(iter(record)).raw
+    assert raw["more"] == {"than": ["we", "know"]}
 
 
 @pytest.mark.parametrize("name", ACTIONS)
 @pytest.mark.parametrize("data", [None, "text", 7, [[]], [None]])
-def test_data_of_another_kind(name: str, data: Any) -> None:
+def test_data_of_a_wrong_type_is_rejected(name: str, data: Any) -> None:
     read, _ = ACTIONS[name]
-    with pytest.raises(ProtocolError) as refused:
+    with pytest.raises(ProtocolError) as raised:
         read(data)
-    assert refused.value.field
+    assert raised.value.field
 
 
-def test_a_boolean_is_no_number() -> None:
+def test_boolean_is_not_accepted_as_a_number() -> None:
     with pytest.raises(ProtocolError, match="maxTotalCores"):
         decoding.usage_limits({**USAGE, "maxTotalCores": True})
 
 
 class TestQuotas:
-    def test_what_is_free(self) -> None:
+    def test_free_is_the_limit_minus_the_usage(self) -> None:
         assert Quota(used=4, limit=20).free == 16
 
     def test_more_in_use_than_the_limit_leaves_nothing_free(self) -> None:
         assert Quota(used=9, limit=5).free == 0
 
-    def test_unlimited(self) -> None:
+    def test_minus_one_means_unlimited(self) -> None:
         usage = decoding.usage_limits({**USAGE, "maxTotalInstances": -1, "maxTotalKeypairs": -1})
         assert usage.instances.is_unlimited
         assert usage.instances.limit is usage.instances.free is usage.instances.share is None
@@ -161,7 +161,7 @@ class TestQuotas:
     def test_shares(self, quota: Quota, share: float | None) -> None:
         assert quota.share == share
 
-    def test_all_fields_of_the_interface_are_there(self) -> None:
+    def test_all_fields_of_the_interface_are_present(self) -> None:
         usage = decoding.usage_limits({name: number for number, name in enumerate(USAGE)})
         numbers = {number for quota in usage.quotas().values() for number in (quota.used, quota.limit)}
         assert numbers | set(usage.bounds().values()) == set(range(22))
@@ -177,14 +177,14 @@ class TestFlavors:
     def test_choices_ascend(self) -> None:
         assert list(decoding.flavors(FLAVORS).choices().items()) == [(1, (1024,)), (2, (1024, 2048))]
 
-    def test_matching_obeys_the_limits(self) -> None:
+    def test_matching_respects_the_limits(self) -> None:
         flavors = decoding.flavors(FLAVORS)
         assert len(flavors) == len(list(flavors)) == 2
         assert [flavor.id for flavor in flavors.matching(vcpus=1)] == ["1"]
         assert flavors.matching(vcpus=1, ram=2048) == ()
 
     @pytest.mark.parametrize("key", ["one", "", "-1", "1.0", "٣", "1" * 5000])
-    def test_a_key_that_is_no_core_count(self, key: str) -> None:
+    def test_limits_key_must_be_a_core_count(self, key: str) -> None:
         with pytest.raises(ProtocolError, match="limits"):
             decoding.flavors({**FLAVORS, "limits": {key: [1024]}})
 
@@ -193,11 +193,11 @@ class TestDomains:
     @pytest.mark.parametrize(
         ("sent", "enabled"), [(True, True), (False, False), ("true", True), ("false", False), ("True", True)]
     )
-    def test_enabled_is_a_boolean_whatever_came(self, sent: Any, enabled: bool) -> None:
+    def test_enabled_is_a_boolean_even_if_sent_as_text(self, sent: Any, enabled: bool) -> None:
         assert decoding.domain({**DOMAIN, "enabled": sent}).enabled is enabled
 
     @pytest.mark.parametrize("sent", ["yes", "", 1, None])
-    def test_enabled_that_says_nothing(self, sent: Any) -> None:
+    def test_invalid_enabled_is_rejected(self, sent: Any) -> None:
         with pytest.raises(ProtocolError, match="enabled"):
             decoding.domain({**DOMAIN, "enabled": sent})
 
@@ -208,19 +208,19 @@ class TestDomains:
 
 class TestTimes:
     @pytest.mark.parametrize("zone", [None, "No/Such", "../../etc/passwd", "\0"])
-    def test_without_a_zone_they_have_none(self, zone: str | None) -> None:
+    def test_times_without_a_valid_zone_are_naive(self, zone: str | None) -> None:
         (item,) = decoding.news(NEWS, About(time_zone=zone))
         assert item.date.isoformat() == "2026-01-31T08:00:00"
 
-    def test_with_a_zone_they_have_it(self) -> None:
+    def test_times_have_the_zone_of_the_console(self) -> None:
         (item,) = decoding.news(NEWS, About(time_zone="Asia/Shanghai"))
         assert item.date.isoformat() == "2026-01-31T08:00:00+08:00"
 
     @pytest.mark.parametrize("text", ["2026-01-31", "2026-02-30 08:00:00", "now", "2026-01-31T08:00:00"])
-    def test_what_is_no_time(self, text: str) -> None:
-        with pytest.raises(ProtocolError) as refused:
+    def test_invalid_time_is_rejected(self, text: str) -> None:
+        with pytest.raises(ProtocolError) as raised:
             news([*NEWS, {**NEWS[0], "date": text}])
-        assert refused.value.field == "[1].date"
+        assert raised.value.field == "[1].date"
 
 
 class TestAmounts:
@@ -228,20 +228,20 @@ class TestAmounts:
         large = {"res_type": "volume", **dict.fromkeys(("hour", "day", "month", "year"), "9" * 30 + ".000000001")}
         assert consumption([*COSTS, large]).total.hour == Decimal("9" * 30 + ".100000001")
 
-    def test_nothing_costs_nothing(self) -> None:
+    def test_empty_consumption_totals_zero(self) -> None:
         nothing = consumption([])
         assert len(nothing) == 0
         assert nothing.total.year == 0
 
-    def test_a_kind_that_we_do_not_know(self) -> None:
+    def test_unknown_resource_type_is_kept(self) -> None:
         (cost,) = consumption([{**COSTS[0], "res_type": "snapshot"}])
         assert cost.res_type == "snapshot"
 
     @pytest.mark.parametrize("text", ["", "NaN", "Infinity", "1e3", "1,5", "٣", " 1", "1."])
-    def test_what_is_no_decimal_number(self, text: str) -> None:
-        with pytest.raises(ProtocolError) as refused:
+    def test_invalid_amount_is_rejected(self, text: str) -> None:
+        with pytest.raises(ProtocolError) as raised:
             consumption([{**COSTS[0], "month": text}])
-        assert refused.value.field == "[0].month"
+        assert raised.value.field == "[0].month"
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ class TestAmounts:
         ConsoleError("no", code=7, request_id="r"),
     ],
 )
-def test_errors_can_be_copied_and_sent_to_other_processes(error: ConsoleError) -> None:
-    for twin in (copy.copy(error), pickle.loads(pickle.dumps(error))):
-        assert type(twin) is type(error)
-        assert str(twin) == str(error)
-        assert vars(twin) == vars(error)
+def test_errors_can_be_copied_and_pickled(error: ConsoleError) -> None:
+    for duplicate in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert type(duplicate) is type(error)
+        assert str(duplicate) == str(error)
+        assert vars(duplicate) == vars(error)

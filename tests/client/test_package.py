@@ -1,4 +1,4 @@
-"""The package as its users see it: what an import costs, what strict type checking says, what is public."""
+"""The package as its users see it: import cost, strict type checking, public names."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ Console("http://x").usage_limits().instances.limit + 1
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's folder, where mypy keeps what it has found out about the packages."""
+    """A user's project directory, with mypy's cache."""
     return tmp_path_factory.mktemp("project")
 
 
@@ -53,13 +53,13 @@ def test_a_users_project_passes_strict_type_checking(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_and_its_mistakes_are_found(project: Path) -> None:
+def test_type_errors_of_a_users_project_are_found(project: Path) -> None:
     done = mypy(project, WRONG)
     assert "Found 3 errors" in done.stdout, done.stdout
 
 
 def loaded_by(program: str) -> set[str]:
-    """The packages that a program of these lines loads."""
+    """The modules and top-level packages that a program imports."""
     listing = f"{program}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}}, *sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", listing], env=clean_environment(), capture_output=True, text=True, timeout=60, check=True
@@ -67,26 +67,26 @@ def loaded_by(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_package_itself_loads_nothing() -> None:
+def test_importing_the_package_loads_no_dependencies() -> None:
     assert loaded_by("import cloudconsole") & {"httpx2", "msgspec", "rich", "cloudconsole.client"} == set()
 
 
-def test_the_client_loads_nothing_of_the_server() -> None:
+def test_the_client_does_not_load_the_server() -> None:
     ours = {name for name in loaded_by("from cloudconsole import Console") if name.startswith("cloudconsole.")}
     assert {name.split(".")[1] for name in ours} == {"_version", "client", "spec"}
 
 
 @pytest.mark.parametrize("name", client.__all__)
-def test_all_of_the_client_is_in_the_package(name: str) -> None:
+def test_public_client_names_are_in_the_package(name: str) -> None:
     assert getattr(cloudconsole, name) is getattr(client, name)
     assert name in dir(cloudconsole)
 
 
-def test_what_awaiting_takes_is_loaded_by_those_who_await() -> None:
+def test_anyio_is_loaded_only_for_the_async_client() -> None:
     assert "anyio" not in loaded_by("from cloudconsole import Console")
     assert "anyio" in loaded_by("from cloudconsole import AsyncConsole")
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Misspelled"):
         getattr(cloudconsole, "Misspelled")  # noqa: B009

@@ -14,13 +14,13 @@ from cluster.replica import Replica
 from cluster.server import HOST
 
 from tests.e2e.processes import eventually, is_running
-from tests.harness import Caller, OverHttp
+from tests.harness import ApiClient, HttpTransport
 
 
 @pytest.fixture(scope="module")
-def shared_replica(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
+def shared_replica(fast_hash_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     folder = tmp_path_factory.mktemp("replica")
-    data = copytree(quick_store, folder / "data")
+    data = copytree(fast_hash_store, folder / "data")
     with Replica({"data": data, "workers": 2, "access_log": True}, folder=folder) as started:
         yield started
 
@@ -32,19 +32,19 @@ def replica(shared_replica: Replica) -> Replica:
 
 
 def status_of(base: str) -> int:
-    wire = OverHttp(base)
+    transport = HttpTransport(base)
     try:
-        return wire.send("GET", "/api/", []).status
+        return transport.send("GET", "/api/", []).status
     finally:
-        wire.close()
+        transport.close()
 
 
 def test_a_replica_serves_with_its_settings(replica: Replica) -> None:
-    wire = OverHttp(replica.base)
-    demo = Caller(wire)
+    transport = HttpTransport(replica.base)
+    demo = ApiClient(transport)
     assert demo.login().status == 200
     assert demo.call("GetUsageLimits").status == 200
-    wire.close()
+    transport.close()
     assert len(replica.processes) == 3
     eventually(lambda: '"GetUsageLimits"' in replica.log.read_text())
 

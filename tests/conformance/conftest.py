@@ -1,4 +1,4 @@
-"""A console that can be given faults."""
+"""A server with fault injection."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,32 +9,32 @@ import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from tests.conformance.damaged import Damaged, Fault
-from tests.conformance.listening import Seen, examine, listening, subject_at
-from tests.conftest import NOON
-from tests.harness import HeldClock, make_logins_quick
+from tests.conformance.faulty_console import Fault, FaultyConsole
+from tests.conformance.kit_harness import RunResult, run_kit, serving, target_at
+from tests.conftest import SAMPLE_TIME
+from tests.harness import FakeClock, use_fast_hashes
 
 
-class Workshop(NamedTuple):
-    damaged: Damaged
-    clock: HeldClock
+class FaultyServer(NamedTuple):
+    console: FaultyConsole
+    clock: FakeClock
     base: str
 
-    def have(self, fault: Fault) -> None:
-        # Later each time: failed logins are counted.
+    def inject(self, fault: Fault) -> None:
+        # Advance the clock so that failed logins are not throttled.
         self.clock.moment += 3600
-        self.damaged.have(fault)
+        self.console.inject(fault)
 
-    def examine(self, fault: Fault, profile: str, *only: str) -> Seen:
-        self.have(fault)
-        return examine(subject_at(self.base), profile, only=only)
+    def run_kit(self, fault: Fault, profile: str, *only: str) -> RunResult:
+        self.inject(fault)
+        return run_kit(target_at(self.base), profile, only=only)
 
 
 @pytest.fixture(scope="session")
-def workshop(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+def faulty_server(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyServer]:
     data = copytree(sample_store, tmp_path_factory.mktemp("workshop") / "data")
-    make_logins_quick(data)
-    clock = HeldClock(NOON)
-    damaged = Damaged(lambda: Console(Settings(data=data), clock))
-    with listening(damaged, lifespan="on") as base:
-        yield Workshop(damaged, clock, base)
+    use_fast_hashes(data)
+    clock = FakeClock(SAMPLE_TIME)
+    console = FaultyConsole(lambda: Console(Settings(data=data), clock))
+    with serving(console, lifespan="on") as base:
+        yield FaultyServer(console, clock, base)

@@ -1,4 +1,4 @@
-"""Listeners that answer with whatever bytes a test wants, in whatever time."""
+"""Servers that send arbitrary bytes at arbitrary speed."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 @contextmanager
 def raw_server(behaviour: Behaviour) -> Iterator[str]:
-    """Does the same with every connection; gives its address."""
+    """Serve every connection with the same behaviour; yield the URL."""
     stopping = threading.Event()
     threads: list[threading.Thread] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -46,7 +46,7 @@ def _handle(connection: socket.socket, behaviour: Behaviour) -> None:
 
 
 def hang(connection: socket.socket) -> None:
-    """Until the caller leaves."""
+    """Send nothing until the client disconnects."""
     while connection.recv(65_536):
         pass
 
@@ -55,12 +55,12 @@ def close(connection: socket.socket) -> None:
     connection.shutdown(socket.SHUT_RDWR)
 
 
-def say(content: bytes) -> Behaviour:
+def send_bytes(content: bytes) -> Behaviour:
     return lambda connection: connection.sendall(content)
 
 
 def drip(head: bytes, piece: bytes) -> Behaviour:
-    """A little at a time, for ever, so that no single wait is long."""
+    """Send one piece at a time without end, so that no single read times out."""
 
     def behaviour(connection: socket.socket) -> None:
         connection.sendall(head)
@@ -72,7 +72,7 @@ def drip(head: bytes, piece: bytes) -> Behaviour:
 
 
 def pour(head: bytes, piece: bytes) -> Behaviour:
-    """As much as the caller takes, for ever."""
+    """Send as fast as the client reads, without end."""
 
     def behaviour(connection: socket.socket) -> None:
         connection.sendall(head)

@@ -1,4 +1,4 @@
-"""The one place that sends: its bounds, and what it makes of servers that do not answer as they should."""
+"""The HTTP client of the kit: its limits, and how it handles broken servers."""
 
 import socket
 
@@ -15,20 +15,20 @@ from cloudconsole.conformance.client import (
 )
 from cloudconsole.conformance.limits import MAX_UNANSWERED, LimitExceeded
 from cloudconsole.conformance.responses import NotJson
-from tests.conformance.listening import DEMO, examine, listening, subject_at
-from tests.conformance.raw_servers import HEAD, Behaviour, close, drip, hang, pour, raw_server, say
+from tests.conformance.kit_harness import DEMO, run_kit, serving, target_at
+from tests.conformance.raw_servers import HEAD, Behaviour, close, drip, hang, pour, raw_server, send_bytes
 
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 BROKEN = {
     "hangs": (hang, "no complete response within"),
     "closes": (close, "the response is not HTTP|the connection was lost"),
-    "is not HTTP": (say(b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n"), "the response is not HTTP"),
-    "says nothing but zeros": (say(b"\0" * 5000), "the response is not HTTP"),
-    "ends half-way": (say(HEAD + b"Content-Length: 100\r\n\r\nshort"), "the response is not HTTP"),
-    "ends within its head": (say(HEAD + b"Content-Le"), "the response is not HTTP"),
-    "has a broken chunk": (say(CHUNKED + b"zz\r\n"), "the response is not HTTP"),
-    "has a status that is none": (say(b"HTTP/1.1 abc OK\r\n\r\n"), "the response is not HTTP"),
+    "is not HTTP": (send_bytes(b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n"), "the response is not HTTP"),
+    "sends only null bytes": (send_bytes(b"\0" * 5000), "the response is not HTTP"),
+    "ends within its body": (send_bytes(HEAD + b"Content-Length: 100\r\n\r\nshort"), "the response is not HTTP"),
+    "ends within its head": (send_bytes(HEAD + b"Content-Le"), "the response is not HTTP"),
+    "has a broken chunk": (send_bytes(CHUNKED + b"zz\r\n"), "the response is not HTTP"),
+    "has an invalid status": (send_bytes(b"HTTP/1.1 abc OK\r\n\r\n"), "the response is not HTTP"),
     "has an endless head": (pour(HEAD, b"X-More: and more\r\n"), "the response is not HTTP"),
     "has an endless body": (pour(HEAD + b"\r\n", b"x" * 65_536), "larger than 8 MiB|no complete response within"),
     "has endless chunks": (
@@ -41,35 +41,33 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("behaviour", "reason"), BROKEN.values(), ids=BROKEN)
-def test_a_server_that_does_not_answer_as_it_should_fails_checks_with_a_reason(
-    behaviour: Behaviour, reason: str
-) -> None:
+def test_broken_server_fails_a_check_with_a_reason(behaviour: Behaviour, reason: str) -> None:
     with raw_server(behaviour) as base:
-        seen = examine(subject_at(base), "all", timeout=0.5)
-    first = seen.results["session.opens"]
+        run = run_kit(target_at(base), "all", timeout=0.5)
+    first = run.results["session.opens"]
     assert first.outcome == "failed"
     assert any(part in first.note for part in reason.split("|")), first.note
-    assert seen.failed("must") == {"session.opens"}
-    assert set(seen.results) - seen.skipped() == {"session.opens"}
+    assert run.failed("must") == {"session.opens"}
+    assert set(run.results) - run.skipped() == {"session.opens"}
 
 
-def test_a_server_that_stops_answering_is_not_asked_for_ever() -> None:
+def test_unresponsive_server_gets_few_further_requests() -> None:
     cookies = b"Set-Cookie: csrftoken=abcd; Max-Age=9; Path=/\r\nSet-Cookie: sessionid=efgh; HttpOnly; Path=/\r\n"
-    asked: list[socket.socket] = []
+    connections: list[socket.socket] = []
 
-    def open_and_log_in(connection: socket.socket) -> None:
-        asked.append(connection)
-        (say(HEAD + cookies + b"Content-Length: 0\r\n\r\n") if len(asked) < 3 else close)(connection)
+    def stop_after_login(connection: socket.socket) -> None:
+        connections.append(connection)
+        (send_bytes(HEAD + cookies + b"Content-Length: 0\r\n\r\n") if len(connections) < 3 else close)(connection)
 
-    with raw_server(open_and_log_in) as base:
-        seen = examine(subject_at(base))
-    # The last one is the logout.
-    assert len(asked) == 2 + MAX_UNANSWERED + 1
-    assert seen.failed("must") == {"login.accepted"}
+    with raw_server(stop_after_login) as base:
+        run = run_kit(target_at(base))
+    # The last request is the logout.
+    assert len(connections) == 2 + MAX_UNANSWERED + 1
+    assert run.failed("must") == {"login.accepted"}
 
 
-class Plain:
-    """Answers everything with an empty 200, and counts."""
+class EmptyServer:
+    """Responds to everything with an empty 200, and counts requests."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -81,18 +79,18 @@ class Plain:
         await send({"type": "http.response.body", "body": b""})
 
 
-def test_there_are_no_more_requests_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_requests_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_REQUESTS", 9)
-    plain = Plain()
-    with listening(plain) as base, Sender(base, {}) as sender:
+    server = EmptyServer()
+    with serving(server) as base, Sender(base, {}) as sender:
         for _ in range(9):
             sender.send("GET", "/", {})
         with pytest.raises(LimitExceeded, match="the limit of 9 requests"):
             sender.send("GET", "/", {})
-    assert plain.requests == 9
+    assert server.requests == 9
 
 
-WRONG = [
+OTHER_LOGINS = [
     b"username=demo&password=wrong",
     b"username=nobody&password=console-demo",
     b"username=demo",
@@ -105,10 +103,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("body", WRONG)
-def test_whatever_is_not_a_right_login_counts_as_a_wrong_one(body: bytes) -> None:
-    plain = Plain()
-    with listening(plain) as base, Sender(base, {"demo": "console-demo"}) as sender:
+@pytest.mark.parametrize("body", OTHER_LOGINS)
+def test_login_without_known_credentials_counts_as_wrong(body: bytes) -> None:
+    server = EmptyServer()
+    with serving(server) as base, Sender(base, {"demo": "console-demo"}) as sender:
         sender.send("POST", "/auth/login/", {}, b"username=demo&password=console-demo")
         sender.limits.verify("demo")
         assert sender.limits.wrong_logins == 0
@@ -117,19 +115,19 @@ def test_whatever_is_not_a_right_login_counts_as_a_wrong_one(body: bytes) -> Non
         with pytest.raises(LimitExceeded, match="2 wrong logins"):
             sender.send("POST", "/auth/login/", {}, body)
         sender.send("POST", "/auth/login/", {}, b"username=demo&password=console-demo")
-    assert plain.requests == 4
+    assert server.requests == 4
 
 
-def test_a_password_that_was_given_counts_as_wrong_until_it_proves_right() -> None:
-    with listening(Plain()) as base, Sender(base, {"demo": "console-demo"}) as sender:
-        visitor = ConsoleClient(sender, f"{base}/v3")
-        visitor.login(DEMO)
-        visitor.login(DEMO)
+def test_given_password_counts_as_wrong_until_verified() -> None:
+    with serving(EmptyServer()) as base, Sender(base, {"demo": "console-demo"}) as sender:
+        client = ConsoleClient(sender, f"{base}/v3")
+        client.login(DEMO)
+        client.login(DEMO)
         with pytest.raises(LimitExceeded):
-            visitor.login(DEMO)
+            client.login(DEMO)
 
 
-def test_nobody_at_the_address() -> None:
+def test_refused_connection_is_unreachable() -> None:
     with (
         Sender("http://127.0.0.1:1", {}) as sender,
         pytest.raises(Unreachable, match=r"^could not connect: Connection refused$"),
@@ -139,56 +137,58 @@ def test_nobody_at_the_address() -> None:
 
 def test_redirects_are_not_followed() -> None:
     with (
-        raw_server(say(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")) as base,
+        raw_server(
+            send_bytes(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
+        ) as base,
         Sender(base, {}) as sender,
     ):
         assert sender.send("GET", "/", {}).status == 302
 
 
-def test_every_line_that_sets_a_cookie_is_seen() -> None:
+def test_every_set_cookie_header_is_read() -> None:
     lines = b"Set-Cookie: a=1; Path=/x\r\nset-cookie: a=2\r\nSet-Cookie: b=\r\n"
-    with raw_server(say(HEAD + lines + b"Content-Length: 0\r\n\r\n")) as base, Sender(base, {}) as sender:
-        answer = sender.send("GET", "/", {})
-    assert [(cookie.name, cookie.value) for cookie in answer.set_cookies] == [("a", "1"), ("a", "2"), ("b", "")]
+    with raw_server(send_bytes(HEAD + lines + b"Content-Length: 0\r\n\r\n")) as base, Sender(base, {}) as sender:
+        response = sender.send("GET", "/", {})
+    assert [(cookie.name, cookie.value) for cookie in response.set_cookies] == [("a", "1"), ("a", "2"), ("b", "")]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"a": NaN}', b"\xff", b"[" * 100_000, b"1" * 5000])
-def test_what_is_no_json_is_told_as_such(body: bytes) -> None:
+def test_invalid_json_is_reported(body: bytes) -> None:
     head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
-    with raw_server(say(head + body)) as base, Sender(base, {}) as sender:
-        answer = sender.send("GET", "/", {})
+    with raw_server(send_bytes(head + body)) as base, Sender(base, {}) as sender:
+        response = sender.send("GET", "/", {})
     with pytest.raises(NotJson):
-        answer.content  # noqa: B018
+        response.content  # noqa: B018
 
 
-def test_a_compressed_body_that_was_not_asked_for_is_named() -> None:
+def test_unrequested_content_encoding_is_reported() -> None:
     with (
-        raw_server(say(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b")) as base,
+        raw_server(send_bytes(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b")) as base,
         Sender(base, {}) as sender,
     ):
-        answer = sender.send("GET", "/", {})
+        response = sender.send("GET", "/", {})
     with pytest.raises(NotJson, match="Content-Encoding gzip"):
-        answer.content  # noqa: B018
+        response.content  # noqa: B018
 
 
-def test_a_flood_of_cookies_is_not_carried_along() -> None:
+def test_number_of_stored_cookies_is_limited() -> None:
     lines = b"".join(b"Set-Cookie: c%d=%08d; Path=/\r\n" % (at, at) for at in range(1000))
     own = b"Set-Cookie: csrftoken=abcdefgh; Path=/\r\nSet-Cookie: sessionid=ijklmnop; Path=/\r\n"
-    with raw_server(say(HEAD + lines + own + b"Content-Length: 0\r\n\r\n")) as base, Sender(base, {}) as sender:
-        visitor = ConsoleClient(sender, f"{base}/v3")
-        visitor.open()
-    assert len(visitor.jar) == MAX_COOKIES + 2
-    assert (visitor.token, visitor.session) == ("abcdefgh", "ijklmnop")
-    # What is hidden is what logs in; all else would take long to look for.
+    with raw_server(send_bytes(HEAD + lines + own + b"Content-Length: 0\r\n\r\n")) as base, Sender(base, {}) as sender:
+        client = ConsoleClient(sender, f"{base}/v3")
+        client.open()
+    assert len(client.jar) == MAX_COOKIES + 2
+    assert (client.token, client.session) == ("abcdefgh", "ijklmnop")
+    # Only session cookies are redacted; searching for all others would take too long.
     assert sender.secrets.remove_from("abcdefgh ijklmnop 00000001") == "[secret] [secret] 00000001"
 
 
-def test_not_every_large_answer_is_kept() -> None:
+def test_total_size_of_recorded_responses_is_limited() -> None:
     body = b"x" * (MAX_RESPONSE_BYTES - 1)
     with (
-        raw_server(say(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)) as base,
+        raw_server(send_bytes(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)) as base,
         Sender(base, {}) as sender,
     ):
         for _ in range(4):
             assert sender.send("GET", "/", {}).body == body
-    assert sum(len(answer.body) for _, answer in sender.responses) <= MAX_RECORDED_BYTES
+    assert sum(len(response.body) for _, response in sender.responses) <= MAX_RECORDED_BYTES

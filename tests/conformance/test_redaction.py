@@ -1,4 +1,4 @@
-"""What others said, in a line: nothing in it acts on a terminal, and no secret is in it in any form."""
+"""Quoted server output is one printable line without secrets in any encoding."""
 
 import json
 from html import escape
@@ -14,22 +14,22 @@ SECRET = 'p"ä s&word<1>'
 @pytest.mark.parametrize(
     "text", [SECRET, quote_plus(SECRET), json.dumps(SECRET), json.dumps(SECRET, ensure_ascii=False), escape(SECRET)]
 )
-def test_a_secret_is_hidden_in_every_form(text: str) -> None:
+def test_secret_is_redacted_in_every_encoding(text: str) -> None:
     line = redact(f"it said {text}!", Secrets([SECRET]))
     assert "[secret]" in line
     assert "word" not in line
 
 
-def test_a_secret_at_the_end_of_what_is_shown_is_not_cut_in_two() -> None:
+def test_secret_at_the_truncation_point_is_redacted() -> None:
     line = redact("x" * (MAX_LENGTH - 5) + "abcdefghijklmnop", Secrets(["abcdefghijklmnop"]))
     assert "abc" not in line
 
 
-def test_a_secret_that_is_part_of_another_does_not_save_the_rest() -> None:
+def test_secret_that_contains_another_is_redacted_completely() -> None:
     assert redact("abcd abcdefgh", Secrets(["abcd", "abcdefgh"])) == "[secret] [secret]"
 
 
-def test_a_line_is_one_line_and_not_too_long() -> None:
+def test_text_is_one_printable_line_of_limited_length() -> None:
     line = redact("\x1b[2J\r\n\u202e\ud800 中文" + "x" * 1_000_000, Secrets(()))
     assert line.startswith(r"\x1b[2J\r\n\u202e\ud800 中文xxx")
     assert len(line) == MAX_LENGTH + 1

@@ -1,4 +1,4 @@
-"""Running checks: each gives a result, whatever happens in it."""
+"""The runner: every check yields a result, whatever it raises."""
 
 from typing import cast
 
@@ -11,26 +11,26 @@ from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.limits import LimitExceeded
 from cloudconsole.conformance.responses import NotJson
 from cloudconsole.conformance.runner import run_checks
-from tests.conformance.listening import subject_at
+from tests.conformance.kit_harness import target_at
 
 
-def check(name: str, problem: Exception | None, *needs: str) -> Check:
-    def examine(_: CheckContext) -> str:
-        if problem is not None:
-            raise problem
+def check(name: str, error: Exception | None, *needs: str) -> Check:
+    def run(_: CheckContext) -> str:
+        if error is not None:
+            raise error
         return "seen"
 
-    return Check(name, "interface", "a section", "must", "A title.", examine, needs)
+    return Check(name, "interface", "a section", "must", "A title.", run, needs)
 
 
 def outcomes(*checks: Check) -> dict[str, tuple[str, str]]:
     with Sender("http://127.0.0.1:1", {"demo": "console-demo"}) as sender:
-        examination = CheckContext(subject_at("http://127.0.0.1:1"), sender)
-        return {result.check.id: (result.outcome, result.note) for result in run_checks(checks, examination)}
+        context = CheckContext(target_at("http://127.0.0.1:1"), sender)
+        return {result.check.id: (result.outcome, result.note) for result in run_checks(checks, context)}
 
 
 @pytest.mark.parametrize(
-    ("problem", "outcome", "note"),
+    ("error", "outcome", "note"),
     [
         (None, "passed", "seen"),
         (CheckFailed("not so"), "failed", "not so"),
@@ -44,11 +44,11 @@ def outcomes(*checks: Check) -> dict[str, tuple[str, str]]:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_a_check_gives_a_result(problem: Exception | None, outcome: str, note: str) -> None:
-    assert outcomes(check("one", problem), check("two", None)) == {"one": (outcome, note), "two": ("passed", "seen")}
+def test_every_check_yields_a_result(error: Exception | None, outcome: str, note: str) -> None:
+    assert outcomes(check("one", error), check("two", None)) == {"one": (outcome, note), "two": ("passed", "seen")}
 
 
-def test_what_builds_on_a_check_that_did_not_pass_is_skipped_with_the_reason() -> None:
+def test_dependents_of_an_unpassed_check_are_skipped_with_a_reason() -> None:
     assert outcomes(check("one", CheckFailed("x")), check("two", None, "one"), check("three", None, "two")) == {
         "one": ("failed", "x"),
         "two": ("skipped", "because one failed"),
@@ -56,7 +56,7 @@ def test_what_builds_on_a_check_that_did_not_pass_is_skipped_with_the_reason() -
     }
 
 
-def test_one_may_still_be_interrupted() -> None:
+def test_run_can_be_interrupted() -> None:
     interruption = cast("Exception", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         outcomes(check("one", interruption))

@@ -1,4 +1,4 @@
-"""No password and no cookie gets into a note, however a server sends it back."""
+"""No note contains a password or cookie, however a server echoes it."""
 
 import json
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from urllib.parse import parse_qsl, quote, urlencode
 import pytest
 
 from cloudconsole.conformance.redaction import Secrets, quote_value, redact
-from tests.conformance.listening import DEMO, examine, listening, subject_at
-from tests.conformance.raw_servers import HEAD, raw_server, say
+from tests.conformance.kit_harness import DEMO, run_kit, serving, target_at
+from tests.conformance.raw_servers import HEAD, raw_server, send_bytes
 
 CORE = "s3cr3tw0rd"
 PASSWORDS = [CORE, f'"{CORE}\\', f"ä{CORE}中", f"%C3{CORE}+/= &<>'", f"\x7f{CORE}\u202e"]
-Disguise = Callable[[dict[str, str]], bytes]
-DISGUISES: dict[str, Disguise] = {
+Encoding = Callable[[dict[str, str]], bytes]
+ENCODINGS: dict[str, Encoding] = {
     "plain": lambda fields: fields["password"].encode(),
     "JSON": lambda fields: json.dumps({"debug": fields}).encode(),
     "JSON, not ASCII": lambda fields: json.dumps({"debug": fields}, ensure_ascii=False).encode(),
@@ -24,11 +24,11 @@ DISGUISES: dict[str, Disguise] = {
     "a code": lambda fields: json.dumps({"code": fields["password"], "error": fields["password"]}).encode(),
     "a field": lambda fields: json.dumps({"code": 401, fields["password"]: 1}).encode(),
     "a form": lambda fields: urlencode(fields).encode(),
-    "a form in small letters": lambda fields: urlencode(fields).lower().encode(),
+    "a form in lower case": lambda fields: urlencode(fields).lower().encode(),
     "a path": lambda fields: quote(fields["password"]).encode(),
     "a page": lambda fields: f"<p>{escape(fields['password'])}</p>".encode(),
     "Latin-1": lambda fields: fields["password"].encode("latin-1", "replace"),
-    "spelt": lambda fields: " ".join(fields["password"]).encode(),
+    "spaced": lambda fields: " ".join(fields["password"]).encode(),
 }
 COOKIES = (
     (b"set-cookie", b"csrftoken=abcdefghijklmnop; Max-Age=9; Path=/"),
@@ -37,59 +37,59 @@ COOKIES = (
 
 
 class Echo:
-    """Answers a login with what it was sent, and everything else, from then on, likewise."""
+    """Echoes the login form in the response, and optionally in all later responses."""
 
-    def __init__(self, disguise: Disguise, *, everywhere: bool) -> None:
-        self._disguise = disguise
+    def __init__(self, encoding: Encoding, *, everywhere: bool) -> None:
+        self._encode = encoding
         self._everywhere = everywhere
-        self._said = b""
+        self._echoed = b""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         sent = (await receive()).get("body", b"").decode("utf-8", "replace")
-        said = self._said if self._everywhere else b""
+        echoed = self._echoed if self._everywhere else b""
         if scope["path"] == "/auth/login/":
             fields = dict(parse_qsl(sent))
-            said = self._said = self._disguise(fields) if fields.get("username") == "demo" else b""
+            echoed = self._echoed = self._encode(fields) if fields.get("username") == "demo" else b""
         await send({"type": "http.response.start", "status": 401, "headers": [*COOKIES, (b"x-said", b"")]})
-        await send({"type": "http.response.body", "body": said})
+        await send({"type": "http.response.body", "body": echoed})
 
 
-@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
-def test_nothing_of_an_answer_to_a_login_is_quoted(disguise: Disguise) -> None:
-    with listening(Echo(disguise, everywhere=False)) as base:
-        hold_nothing_told(base, "all")
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
+def test_login_response_is_never_quoted(encoding: Encoding) -> None:
+    with serving(Echo(encoding, everywhere=False)) as base:
+        assert_no_secret_in_notes(base, "all")
 
 
-def test_what_comes_back_later_is_hidden() -> None:
-    with listening(Echo(DISGUISES["JSON in JSON"], everywhere=True)) as base:
-        hold_nothing_told(base, "interface")
+def test_password_echoed_later_is_redacted() -> None:
+    with serving(Echo(ENCODINGS["JSON in JSON"], everywhere=True)) as base:
+        assert_no_secret_in_notes(base, "interface")
 
 
-def hold_nothing_told(base: str, profile: str) -> None:
-    seen = examine(subject_at(base, account=DEMO._replace(password=PASSWORDS[-1])), profile)
-    told = [result.note for result in seen.results.values()]
-    assert any("HTTP 401" in note for note in told)
-    for note in told:
-        hold_nothing_in(note)
+def assert_no_secret_in_notes(base: str, profile: str) -> None:
+    run = run_kit(target_at(base, account=DEMO._replace(password=PASSWORDS[-1])), profile)
+    notes = [result.note for result in run.results.values()]
+    assert any("HTTP 401" in note for note in notes)
+    for note in notes:
+        assert_no_secret_in(note)
 
 
 @pytest.mark.parametrize("password", PASSWORDS, ids=ascii)
-@pytest.mark.parametrize("disguise", [name for name in DISGUISES if name != "spelt"])
-def test_a_password_is_hidden_in_every_form(disguise: str, password: str) -> None:
-    said = DISGUISES[disguise]({"password": password})
-    text = said.decode("utf-8", "backslashreplace")
-    for quoted in (quote_value(said), quote_value({"message": text}), text):
+@pytest.mark.parametrize("encoding", [name for name in ENCODINGS if name != "spaced"])
+def test_password_is_redacted_in_every_encoding(encoding: str, password: str) -> None:
+    echoed = ENCODINGS[encoding]({"password": password})
+    text = echoed.decode("utf-8", "backslashreplace")
+    for quoted in (quote_value(echoed), quote_value({"message": text}), text):
         line = redact(quoted, Secrets([password]))
-        hold_nothing_in(line)
+        assert_no_secret_in(line)
         assert "[secret]" in line
 
 
-def hold_nothing_in(text: str) -> None:
+def assert_no_secret_in(text: str) -> None:
     assert CORE not in "".join(text.lower().split())
 
 
 def test_a_cookie_in_a_broken_head_is_not_quoted() -> None:
     head = HEAD + b"Set-Cookie: csrftoken=abcdefghijklmnop\0\r\nContent-Length: 0\r\n\r\n"
-    with raw_server(say(head)) as base:
-        note = examine(subject_at(base), only=["session.opens"]).results["session.opens"].note
+    with raw_server(send_bytes(head)) as base:
+        note = run_kit(target_at(base), only=["session.opens"]).results["session.opens"].note
     assert note == "the response is not HTTP or is incomplete"

@@ -1,4 +1,4 @@
-"""The same suite over two wires: a console in this process, and one that listens; on PostgreSQL, two behind nginx."""
+"""Run the suite in process and against a listening server; on PostgreSQL, against two replicas behind nginx."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,20 +9,20 @@ from fuzz.response_validator import Request, ResponseValidator
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.openapi.document import build_document
-from tests.conftest import NOON
+from tests.conftest import SAMPLE_TIME
 from tests.harness import (
-    Caller,
+    ApiClient,
+    FakeClock,
     HeaderPairs,
-    HeldClock,
-    InProcess,
-    OverHttp,
+    HttpTransport,
+    InProcessTransport,
     Reply,
     RunningServer,
-    Wire,
-    make_logins_quick,
+    Transport,
     make_sample_store,
+    use_fast_hashes,
 )
-from tests.stores import copy_store, settings_over
+from tests.stores import copy_store, settings_for
 
 HERE = Path(__file__).parent
 VALIDATOR = ResponseValidator(build_document())
@@ -31,46 +31,50 @@ Jars = dict[tuple[str, str], dict[str, str]]
 
 
 @pytest.fixture(scope="session")
-def in_process(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+def in_process(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessTransport]:
     data = copy_store(sample_store, tmp_path_factory.mktemp("contract") / "data")
-    console = InProcess(Console(settings_over(data), HeldClock(NOON)))
+    console = InProcessTransport(Console(settings_for(data), FakeClock(SAMPLE_TIME)))
     yield console
     console.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "wire" in metafunc.fixturenames:
+    if "transport" in metafunc.fixturenames:
         listening = "behind nginx" if metafunc.config.getoption("store") == "postgresql" else "listening"
-        metafunc.parametrize("wire", ["in process", listening], indirect=True)
+        metafunc.parametrize("transport", ["in process", listening], indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL each over one wire: behind nginx, but for what nginx itself answers."""
+    """Run each test once on PostgreSQL: behind nginx, or in process if nginx itself would respond."""
     if config.getoption("store") == "postgresql":
-        left_out = [item for item in items if isinstance(item, pytest.Function) and _is_over_another_wire(item)]
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=left_out)
+        deselected = [item for item in items if isinstance(item, pytest.Function) and _uses_another_wire(item)]
+        items[:] = [item for item in items if item not in deselected]
+        config.hook.pytest_deselected(items=deselected)
 
 
-def _is_over_another_wire(item: pytest.Function) -> bool:
-    own = "in process" if item.get_closest_marker("before_nginx") else "behind nginx"
-    return "wire" in item.fixturenames and item.path.parent == HERE and item.callspec.params.get("wire") != own
+def _uses_another_wire(item: pytest.Function) -> bool:
+    expected = "in process" if item.get_closest_marker("not_behind_nginx") else "behind nginx"
+    return (
+        "transport" in item.fixturenames
+        and item.path.parent == HERE
+        and item.callspec.params.get("transport") != expected
+    )
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Two replicas over one database, behind nginx; its address."""
-    from tests.scale.sites import site_of_two
+    """The URL of an nginx in front of two replicas that share one database."""
+    from tests.scale.sites import two_replica_site
 
-    folder = make_sample_store(tmp_path_factory.mktemp("site") / "data", time.time())
-    make_logins_quick(folder)
-    with site_of_two(folder) as running:
+    data = make_sample_store(tmp_path_factory.mktemp("site") / "data", time.time())
+    use_fast_hashes(data)
+    with two_replica_site(data) as running:
         yield running.nginx.base
 
 
 @pytest.fixture
-def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
-    """Each test runs once over each of the two."""
+def transport(request: pytest.FixtureRequest) -> Iterator[Transport]:
+    """The transport to the console; each test runs once over each."""
     if request.param == "in process":
         yield request.getfixturevalue("in_process")
         return
@@ -80,21 +84,23 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     else:
         server: RunningServer = request.getfixturevalue("server")
         base = server.base
-    connection = OverHttp(base)
+    connection = HttpTransport(base)
     yield connection
     connection.close()
 
 
 @pytest.fixture(autouse=True)
-def documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every answer that the suite sees must be one that the OpenAPI document promises."""
-    for kind in (InProcess, OverHttp):
+def responses_match_openapi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validate every response of the suite against the OpenAPI document."""
+    for kind in (InProcessTransport, HttpTransport):
         monkeypatch.setattr(kind, "send", _validated(kind.send))
 
 
 def _validated(send: Callable[..., Reply]) -> Callable[..., Reply]:
-    def send_and_validate(wire: Wire, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
-        reply = send(wire, method, path, headers, body)
+    def send_and_validate(
+        transport: Transport, method: str, path: str, headers: HeaderPairs, body: bytes = b""
+    ) -> Reply:
+        reply = send(transport, method, path, headers, body)
         VALIDATOR.check(Request(method, path, headers, body), reply)
         return reply
 
@@ -103,38 +109,38 @@ def _validated(send: Callable[..., Reply]) -> Callable[..., Reply]:
 
 @pytest.fixture(scope="session")
 def jars() -> Jars:
-    """Cookies of those logged in, by wire and user: one login each serves the whole suite."""
+    """Cookies by wire and user; the whole suite shares one login each."""
     return {}
 
 
-def _logged_in(wire: Wire, jars: Jars, username: str) -> Caller:
-    key = (type(wire).__name__, username)
+def _logged_in(transport: Transport, jars: Jars, username: str) -> ApiClient:
+    key = (type(transport).__name__, username)
     if key not in jars:
-        caller = Caller(wire)
-        assert caller.login(username, f"console-{username}").status == 200
-        jars[key] = dict(caller.cookies)
-    return Caller(wire, dict(jars[key]))
+        client = ApiClient(transport)
+        assert client.login(username, f"console-{username}").status == 200
+        jars[key] = dict(client.cookies)
+    return ApiClient(transport, dict(jars[key]))
 
 
 @pytest.fixture
-def visitor(wire: Wire) -> Caller:
-    """Someone who has not logged in."""
-    return Caller(wire)
+def client(transport: Transport) -> ApiClient:
+    """A client that is not logged in."""
+    return ApiClient(transport)
 
 
 @pytest.fixture
-def demo(wire: Wire, jars: Jars) -> Caller:
-    """The sample's first tenant."""
-    return _logged_in(wire, jars, "demo")
+def demo(transport: Transport, jars: Jars) -> ApiClient:
+    """A client logged in as the sample's first tenant."""
+    return _logged_in(transport, jars, "demo")
 
 
 @pytest.fixture
-def other(wire: Wire, jars: Jars) -> Caller:
-    """The sample's second tenant."""
-    return _logged_in(wire, jars, "other")
+def other(transport: Transport, jars: Jars) -> ApiClient:
+    """A client logged in as the sample's second tenant."""
+    return _logged_in(transport, jars, "other")
 
 
 @pytest.fixture(params=["demo", "other"])
-def tenant(request: pytest.FixtureRequest, wire: Wire, jars: Jars) -> tuple[str, Caller]:
-    """Each of the two tenants: its name, and someone of it logged in."""
-    return request.param, _logged_in(wire, jars, request.param)
+def tenant(request: pytest.FixtureRequest, transport: Transport, jars: Jars) -> tuple[str, ApiClient]:
+    """The name of each tenant, with a client logged in as that tenant."""
+    return request.param, _logged_in(transport, jars, request.param)

@@ -1,4 +1,4 @@
-"""What the sample's file says, worked out from it without any of our code."""
+"""Expected values, computed from the sample file independently of the product code."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -24,7 +24,7 @@ def tenant(name: str) -> dict[str, Any]:
 
 
 def live(name: str) -> list[dict[str, Any]]:
-    """A tenant's resources that have started and have no end (those with one ended long ago)."""
+    """Return a tenant's running resources; those with an end date ended long ago."""
     return [each for each in tenant(name).get("resources", []) if "ended" not in each]
 
 
@@ -33,7 +33,7 @@ def total(name: str, *kinds: str, of: str | None = None) -> int:
 
 
 def hourly(name: str) -> dict[str, Decimal]:
-    """What each kind costs per hour."""
+    """Return the hourly cost per resource kind."""
     costs: dict[str, Decimal] = {}
     for each in live(name):
         quantities = {
@@ -54,7 +54,7 @@ def _price(kind: str, unit: str, node: str | None) -> Decimal:
         for each in sample()["prices"]
         if (each["kind"], each["unit"]) == (kind, unit) and each["from"] <= datetime.now(UTC)
     ]
-    own = [each for each in in_force if each.get("node") == node]
-    general = [each for each in in_force if "node" not in each]
-    latest = max(own or general, key=lambda each: each["from"], default=None)
+    node_prices = [each for each in in_force if each.get("node") == node]
+    default_prices = [each for each in in_force if "node" not in each]
+    latest = max(node_prices or default_prices, key=lambda each: each["from"], default=None)
     return Decimal(latest["price"]) if latest else Decimal(0)

@@ -1,4 +1,4 @@
-"""Every refusal: its status, identifier, field and words, and which of several faults is told."""
+"""Every error: its status, code, field and message, and which of several errors takes precedence."""
 
 import json
 import re
@@ -15,45 +15,47 @@ from cloudconsole.core.ports import Account
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
-from tests.harness import FORM, JSON, Caller, HeldClock, InProcess, OverHttp, Reply
-from tests.stores import open_engine, settings_over
+from tests.harness import FORM, JSON, ApiClient, FakeClock, HttpTransport, InProcessTransport, Reply
+from tests.stores import open_engine, settings_for
 
 LIMIT = 65_536
-NOBODY = "nobody-of-the-contract"
-GOOD = b'{"action":"GetFlavors"}'
-GOOD_FORM = b"action=GetFlavors"
+UNKNOWN_USER = "nobody-of-the-contract"
+VALID = b'{"action":"GetFlavors"}'
+VALID_FORM = b"action=GetFlavors"
 
-both_forms = pytest.mark.parametrize(("content_type", "body"), [(JSON, GOOD), (FORM, GOOD_FORM)], ids=["json", "form"])
+json_and_form = pytest.mark.parametrize(
+    ("content_type", "body"), [(JSON, VALID), (FORM, VALID_FORM)], ids=["json", "form"]
+)
 
 
-def post(caller: Caller, body: bytes, content_type: str | None = JSON, **changes: str) -> Reply:
-    """A call with this very body, by someone with a token."""
-    headers = {"X-CSRFToken": caller.token} | {name.replace("_", "-"): value for name, value in changes.items()}
+def post(client: ApiClient, body: bytes, content_type: str | None = JSON, **changes: str) -> Reply:
+    """Send exactly this body, with the client's CSRF token."""
+    headers = {"X-CSRFToken": client.token} | {name.replace("_", "-"): value for name, value in changes.items()}
     if content_type is not None:
         headers["Content-Type"] = content_type
-    return caller.send("POST", "/api/", headers, body)
+    return client.send("POST", "/api/", headers, body)
 
 
-def login(caller: Caller, body: bytes, content_type: str | None = FORM, **changes: str) -> Reply:
+def login(client: ApiClient, body: bytes, content_type: str | None = FORM, **changes: str) -> Reply:
     headers = {name.replace("_", "-"): value for name, value in changes.items()}
     if content_type is not None:
         headers["Content-Type"] = content_type
-    return caller.send("POST", "/auth/login/", headers, body)
+    return client.send("POST", "/auth/login/", headers, body)
 
 
-def login_form(caller: Caller, **changes: str) -> bytes:
-    if not caller.cookies:
-        caller.open()
+def login_form(client: ApiClient, **changes: str) -> bytes:
+    if not client.cookies:
+        client.open()
     fields = {
-        "csrfmiddlewaretoken": caller.token,
-        "username": NOBODY,
+        "csrfmiddlewaretoken": client.token,
+        "username": UNKNOWN_USER,
         "password": "wrong",
-        "region": f"{caller.wire.base}/v3",
+        "region": f"{client.transport.base}/v3",
     }
     return urlencode(fields | changes).encode()
 
 
-def refused(reply: Reply, status: int, error: str, field: str | None = None) -> None:
+def assert_rejected(reply: Reply, status: int, error: str, field: str | None = None) -> None:
     assert (reply.status, reply.error, reply.envelope.get("field")) == (status, error, field), reply.body
     assert ("field" in reply.envelope) == (field is not None)
     assert reply.header("Content-Type") == "application/json"
@@ -88,96 +90,96 @@ NOT_JSON = [
 
 
 @pytest.mark.parametrize("body", NOT_AN_OBJECT)
-def test_json_that_is_no_object(demo: Caller, body: str) -> None:
-    refused(post(demo, body.encode()), 400, "malformed_body")
+def test_json_that_is_not_an_object_is_rejected(demo: ApiClient, body: str) -> None:
+    assert_rejected(post(demo, body.encode()), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("body", NOT_JSON, ids=lambda body: ascii(body)[:40])
-def test_what_is_not_json(demo: Caller, body: str) -> None:
-    refused(post(demo, body.encode()), 400, "malformed_body")
+def test_invalid_json_is_rejected(demo: ApiClient, body: str) -> None:
+    assert_rejected(post(demo, body.encode()), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "nan", "-NaN"])
 @pytest.mark.parametrize("name", ["domainId", "skipped"])
-def test_numbers_that_json_does_not_have(demo: Caller, name: str, number: str) -> None:
-    refused(post(demo, f'{{"action":"GetFlavors","{name}":{number}}}'.encode()), 400, "malformed_body")
+def test_nan_and_infinity_are_rejected(demo: ApiClient, name: str, number: str) -> None:
+    assert_rejected(post(demo, f'{{"action":"GetFlavors","{name}":{number}}}'.encode()), 400, "malformed_body")
 
 
-@pytest.mark.parametrize("half", [r"\ud800", r"\udfff", r"a\ud83dz", r"\ude00\ud83d", r"\uD800"])
-def test_half_characters(demo: Caller, half: str) -> None:
+@pytest.mark.parametrize("surrogate", [r"\ud800", r"\udfff", r"a\ud83dz", r"\ude00\ud83d", r"\uD800"])
+def test_lone_surrogates_are_rejected(demo: ApiClient, surrogate: str) -> None:
     for body in (
-        f'{{"action":"GetDomainDetail","domainId":"{half}"}}',
-        f'{{"action":"GetFlavors","skipped":"{half}"}}',
-        f'{{"action":"GetFlavors","skipped":["{half}"]}}',
-        f'{{"action":"GetFlavors","{half}":1}}',
-        f'{{"action":"{half}"}}',
+        f'{{"action":"GetDomainDetail","domainId":"{surrogate}"}}',
+        f'{{"action":"GetFlavors","skipped":"{surrogate}"}}',
+        f'{{"action":"GetFlavors","skipped":["{surrogate}"]}}',
+        f'{{"action":"GetFlavors","{surrogate}":1}}',
+        f'{{"action":"{surrogate}"}}',
     ):
-        refused(post(demo, body.encode()), 400, "malformed_body")
+        assert_rejected(post(demo, body.encode()), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"])
-def test_bytes_that_are_not_utf_8_in_json(demo: Caller, raw: bytes) -> None:
+def test_invalid_utf_8_in_json_is_rejected(demo: ApiClient, raw: bytes) -> None:
     for body in (
         b'{"action":"GetDomainDetail","domainId":"%b"}' % raw,
         b'{"action":"GetFlavors","skipped":"%b"}' % raw,
         b'{"action":"GetFlavors","%b":1}' % raw,
         b'{"action":"%b"}' % raw,
     ):
-        refused(post(demo, body), 400, "malformed_body")
+        assert_rejected(post(demo, body), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"%FF", b"%C3", b"%C0%AF", b"%ED%A0%80", b"\xc3"])
-def test_what_is_not_utf_8_in_a_form(demo: Caller, raw: bytes) -> None:
+def test_invalid_utf_8_in_a_form_is_rejected(demo: ApiClient, raw: bytes) -> None:
     for body in (
         b"action=GetDomainDetail&domainId=" + raw,
         b"action=GetFlavors&skipped=" + raw,
         b"action=GetFlavors&" + raw + b"=1",
         b"action=" + raw,
     ):
-        refused(post(demo, body, FORM), 400, "malformed_body")
+        assert_rejected(post(demo, body, FORM), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"%FF"])
-def test_what_is_not_utf_8_in_a_login(visitor: Caller, raw: bytes) -> None:
-    refused(login(visitor, login_form(visitor) + b"&skipped=" + raw), 400, "malformed_body")
+def test_invalid_utf_8_in_a_login_is_rejected(client: ApiClient, raw: bytes) -> None:
+    assert_rejected(login(client, login_form(client) + b"&skipped=" + raw), 400, "malformed_body")
 
 
-def test_a_form_of_too_many_fields(demo: Caller, visitor: Caller) -> None:
-    refused(post(demo, b"action=GetFlavors" + b"&field=" * 64, FORM), 400, "malformed_body")
-    refused(login(visitor, login_form(visitor) + b"&field=" * 64), 400, "malformed_body")
+def test_form_with_too_many_fields_is_rejected(demo: ApiClient, client: ApiClient) -> None:
+    assert_rejected(post(demo, b"action=GetFlavors" + b"&field=" * 64, FORM), 400, "malformed_body")
+    assert_rejected(login(client, login_form(client) + b"&field=" * 64), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "gb18030"])
-def test_json_in_another_encoding(demo: Caller, encoding: str) -> None:
-    refused(post(demo, '{"action":"获取"}'.encode(encoding)), 400, "malformed_body")
+def test_json_in_another_encoding_is_rejected(demo: ApiClient, encoding: str) -> None:
+    assert_rejected(post(demo, '{"action":"获取"}'.encode(encoding)), 400, "malformed_body")
 
 
 @pytest.mark.parametrize(("opening", "closing", "depth"), [("[", "]", 32_000), ('{"a":', "}", 10_700)])
-def test_nesting_deeper_than_can_be_read(demo: Caller, opening: str, closing: str, depth: int) -> None:
+def test_excessive_nesting_is_rejected(demo: ApiClient, opening: str, closing: str, depth: int) -> None:
     deep = opening * depth + "1" + closing * depth
-    # How deep that is depends on the interpreter; on every one it is the parser that gives up, not the service.
+    # The depth limit depends on the interpreter; on every one the parser fails, not the service.
     with pytest.raises(RecursionError):
         msgspec.json.decode(deep)
-    refused(post(demo, f'{{"action":"GetFlavors","skipped":{deep}}}'.encode()), 400, "malformed_body")
+    assert_rejected(post(demo, f'{{"action":"GetFlavors","skipped":{deep}}}'.encode()), 400, "malformed_body")
 
 
-def test_nesting_as_deep_as_people_write_is_fine(demo: Caller) -> None:
+def test_moderate_nesting_is_accepted(demo: ApiClient) -> None:
     deep = "[" * 100 + "]" * 100
     assert post(demo, f'{{"action":"GetFlavors","skipped":{deep}}}'.encode()).status == 200
 
 
-def test_extra_fields_are_ignored_however_many(demo: Caller) -> None:
+def test_any_number_of_extra_fields_is_ignored(demo: ApiClient) -> None:
     assert post(demo, b'{"action":"GetFlavors"' + b',"a":1' * 5000 + b"}").status == 200
 
 
-# What is accepted, odd as it may look
+# Unusual but valid bodies
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        b"\xef\xbb\xbf" + GOOD,
-        b" \r\n\t" + GOOD + b" \r\n\t",
+        b"\xef\xbb\xbf" + VALID,
+        b" \r\n\t" + VALID + b" \r\n\t",
         b'{"action":"Nonsense","action":"GetFlavors"}',
         b'{"action":1,"action":"GetFlavors"}',
         rb'{"\u0061ction":"Get\u0046lavors"}',
@@ -191,7 +193,7 @@ def test_extra_fields_are_ignored_however_many(demo: Caller) -> None:
     ],
     ids=range(12),
 )
-def test_odd_json_that_is_fine(demo: Caller, body: bytes) -> None:
+def test_unusual_but_valid_json_is_accepted(demo: ApiClient, body: bytes) -> None:
     assert post(demo, body).status == 200
 
 
@@ -208,43 +210,43 @@ def test_odd_json_that_is_fine(demo: Caller, body: bytes) -> None:
         b"action=GetFlavors&domainId=",
     ],
 )
-def test_odd_forms_that_are_fine(demo: Caller, body: bytes) -> None:
+def test_unusual_but_valid_forms_are_accepted(demo: ApiClient, body: bytes) -> None:
     assert post(demo, body, FORM).status == 200
 
 
-def test_of_a_repeated_field_the_last_counts_even_where_it_is_worse(demo: Caller) -> None:
-    refused(post(demo, b'{"action":"GetFlavors","action":null}'), 400, "missing_field", "action")
-    refused(post(demo, b"action=GetFlavors&action=", FORM), 400, "missing_field", "action")
+def test_last_value_of_a_repeated_field_wins_even_if_invalid(demo: ApiClient) -> None:
+    assert_rejected(post(demo, b'{"action":"GetFlavors","action":null}'), 400, "missing_field", "action")
+    assert_rejected(post(demo, b"action=GetFlavors&action=", FORM), 400, "missing_field", "action")
 
 
-def test_a_semicolon_does_not_end_a_forms_field(demo: Caller) -> None:
-    refused(post(demo, b"action=GetFlavors;x=1", FORM), 404, "unknown_action", "action")
+def test_semicolon_does_not_separate_form_fields(demo: ApiClient) -> None:
+    assert_rejected(post(demo, b"action=GetFlavors;x=1", FORM), 404, "unknown_action", "action")
 
 
-def test_a_plus_in_a_form_is_a_space(visitor: Caller) -> None:
-    form = login_form(visitor)
-    own = quote(visitor.wire.base, safe="").encode()
-    assert own in form
-    refused(login(visitor, form.replace(b"%2Fv3", b"%2Fa+b")), 400, "unknown_region", "region")
-    refused(login(visitor, form.replace(b"%2Fv3", b"%2Fa%2Bb")), 401, "invalid_credentials")
+def test_a_plus_in_a_form_is_a_space(client: ApiClient) -> None:
+    form = login_form(client)
+    base = quote(client.transport.base, safe="").encode()
+    assert base in form
+    assert_rejected(login(client, form.replace(b"%2Fv3", b"%2Fa+b")), 400, "unknown_region", "region")
+    assert_rejected(login(client, form.replace(b"%2Fv3", b"%2Fa%2Bb")), 401, "invalid_credentials")
 
 
 # The action
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"action":null}', b'{"action":""}', b'{"Action":"GetFlavors"}'])
-def test_an_action_is_needed_in_json(demo: Caller, body: bytes) -> None:
-    refused(post(demo, body), 400, "missing_field", "action")
+def test_missing_action_in_json_is_rejected(demo: ApiClient, body: bytes) -> None:
+    assert_rejected(post(demo, body), 400, "missing_field", "action")
 
 
 @pytest.mark.parametrize("body", [b"", b"action", b"action=", b"ACTION=GetFlavors", b"domainId=206813", b"&"])
-def test_an_action_is_needed_in_a_form(demo: Caller, body: bytes) -> None:
-    refused(post(demo, body, FORM), 400, "missing_field", "action")
+def test_missing_action_in_a_form_is_rejected(demo: ApiClient, body: bytes) -> None:
+    assert_rejected(post(demo, body, FORM), 400, "missing_field", "action")
 
 
 @pytest.mark.parametrize("value", ["1", "0", "1.5", "true", "false", "[]", '["GetFlavors"]', "{}", '{"a":1}'])
-def test_an_action_must_be_text(demo: Caller, value: str) -> None:
-    refused(post(demo, f'{{"action":{value}}}'.encode()), 400, "invalid_field", "action")
+def test_action_must_be_a_string(demo: ApiClient, value: str) -> None:
+    assert_rejected(post(demo, f'{{"action":{value}}}'.encode()), 400, "invalid_field", "action")
 
 
 @pytest.mark.parametrize(
@@ -263,21 +265,21 @@ def test_an_action_must_be_text(demo: Caller, value: str) -> None:
     ],
 )
 @pytest.mark.parametrize("as_form", [False, True], ids=["json", "form"])
-def test_an_unknown_action(demo: Caller, as_form: bool, name: str) -> None:
-    refused(demo.call(name, as_form=as_form), 404, "unknown_action", "action")
+def test_unknown_action_is_rejected(demo: ApiClient, as_form: bool, name: str) -> None:
+    assert_rejected(demo.call(name, as_form=as_form), 404, "unknown_action", "action")
 
 
-# The domain's id
+# The domain id
 
 
 @pytest.mark.parametrize("body", ["", ',"domainId":null', ',"domainId":""', ',"domainid":"206813"'])
-def test_a_domain_id_is_needed_in_json(demo: Caller, body: str) -> None:
-    refused(post(demo, f'{{"action":"GetDomainDetail"{body}}}'.encode()), 400, "missing_field", "domainId")
+def test_missing_domain_id_in_json_is_rejected(demo: ApiClient, body: str) -> None:
+    assert_rejected(post(demo, f'{{"action":"GetDomainDetail"{body}}}'.encode()), 400, "missing_field", "domainId")
 
 
 @pytest.mark.parametrize("body", [b"", b"&domainId", b"&domainId=", b"&domainID=206813"])
-def test_a_domain_id_is_needed_in_a_form(demo: Caller, body: bytes) -> None:
-    refused(post(demo, b"action=GetDomainDetail" + body, FORM), 400, "missing_field", "domainId")
+def test_missing_domain_id_in_a_form_is_rejected(demo: ApiClient, body: bytes) -> None:
+    assert_rejected(post(demo, b"action=GetDomainDetail" + body, FORM), 400, "missing_field", "domainId")
 
 
 @pytest.mark.parametrize(
@@ -312,14 +314,14 @@ def test_a_domain_id_is_needed_in_a_form(demo: Caller, body: bytes) -> None:
     ],
     ids=lambda value: value[:16],
 )
-def test_what_cannot_be_a_domain_id_in_json(demo: Caller, value: str) -> None:
+def test_invalid_domain_id_in_json_is_rejected(demo: ApiClient, value: str) -> None:
     reply = post(demo, f'{{"action":"GetDomainDetail","domainId":{value}}}'.encode())
-    refused(reply, 400, "invalid_field", "domainId")
+    assert_rejected(reply, 400, "invalid_field", "domainId")
 
 
 @pytest.mark.parametrize("value", ["9" * 65, "中" * 65, "206813\n", "\x00", "206813\x00", "\x1f", "\x7f", "\x85"])
-def test_what_cannot_be_a_domain_id_in_a_form(demo: Caller, value: str) -> None:
-    refused(demo.call("GetDomainDetail", as_form=True, domainId=value), 400, "invalid_field", "domainId")
+def test_invalid_domain_id_in_a_form_is_rejected(demo: ApiClient, value: str) -> None:
+    assert_rejected(demo.call("GetDomainDetail", as_form=True, domainId=value), 400, "invalid_field", "domainId")
 
 
 @pytest.mark.parametrize(
@@ -348,14 +350,14 @@ def test_what_cannot_be_a_domain_id_in_a_form(demo: Caller, value: str) -> None:
     ],
     ids=lambda value: value[:16],
 )
-def test_a_domain_id_that_is_nobodys_in_json(demo: Caller, value: str) -> None:
+def test_unknown_domain_id_in_json_is_not_found(demo: ApiClient, value: str) -> None:
     reply = post(demo, f'{{"action":"GetDomainDetail","domainId":{value}}}'.encode())
-    refused(reply, 404, "domain_not_found", "domainId")
+    assert_rejected(reply, 404, "domain_not_found", "domainId")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "9" * 64, "中" * 64, " 206813", "a b", "a+b", "true", "null", "206813.0"])
-def test_a_domain_id_that_is_nobodys_in_a_form(demo: Caller, value: str) -> None:
-    refused(demo.call("GetDomainDetail", as_form=True, domainId=value), 404, "domain_not_found", "domainId")
+def test_unknown_domain_id_in_a_form_is_not_found(demo: ApiClient, value: str) -> None:
+    assert_rejected(demo.call("GetDomainDetail", as_form=True, domainId=value), 404, "domain_not_found", "domainId")
 
 
 # Media types
@@ -374,19 +376,19 @@ def test_a_domain_id_that_is_nobodys_in_a_form(demo: Caller, value: str) -> None
         "; odata=verbose; charset=utf-8",
     ],
 )
-@both_forms
-def test_a_media_types_parameters_are_fine(demo: Caller, content_type: str, body: bytes, suffix: str) -> None:
+@json_and_form
+def test_media_type_parameters_are_accepted(demo: ApiClient, content_type: str, body: bytes, suffix: str) -> None:
     assert post(demo, body, content_type + suffix).status == 200
 
 
 @pytest.mark.parametrize("change", [str.upper, str.title])
-@both_forms
-def test_a_media_type_may_be_in_any_case(demo: Caller, content_type: str, body: bytes, change: object) -> None:
+@json_and_form
+def test_media_types_are_case_insensitive(demo: ApiClient, content_type: str, body: bytes, change: object) -> None:
     assert callable(change)
     assert post(demo, body, change(content_type)).status == 200
 
 
-REFUSED_TYPES = [
+UNSUPPORTED_TYPES = [
     None,
     "",
     "text/plain",
@@ -407,104 +409,108 @@ REFUSED_TYPES = [
 ]
 
 
-@pytest.mark.parametrize("content_type", REFUSED_TYPES)
-def test_other_media_types_are_refused(demo: Caller, content_type: str | None) -> None:
-    refused(post(demo, GOOD, content_type), 415, "unsupported_media_type")
+@pytest.mark.parametrize("content_type", UNSUPPORTED_TYPES)
+def test_other_media_types_are_rejected(demo: ApiClient, content_type: str | None) -> None:
+    assert_rejected(post(demo, VALID, content_type), 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_refusal_names_both_media_types(demo: Caller, language: str) -> None:
-    message = post(demo, GOOD, "text/plain", Accept_Language=language).envelope["message"]
+def test_rejection_names_both_media_types(demo: ApiClient, language: str) -> None:
+    message = post(demo, VALID, "text/plain", Accept_Language=language).envelope["message"]
     assert JSON in message
     assert FORM in message
 
 
 @pytest.mark.parametrize("content_type", [None, JSON, "text/plain", FORM + "; charset=gbk"])
-def test_a_login_is_a_form(visitor: Caller, content_type: str | None) -> None:
-    reply = login(visitor, login_form(visitor), content_type)
-    refused(reply, 415, "unsupported_media_type")
+def test_login_accepts_only_a_form(client: ApiClient, content_type: str | None) -> None:
+    reply = login(client, login_form(client), content_type)
+    assert_rejected(reply, 415, "unsupported_media_type")
     assert FORM in reply.envelope["message"]
 
 
-# The size of a body
+# Body size
 
 
 @pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 413)], ids=["at the limit", "one over"])
-@both_forms
-def test_the_limit_of_a_calls_body(demo: Caller, content_type: str, body: bytes, more: int, status: int) -> None:
+@json_and_form
+def test_action_body_over_the_limit_is_rejected(
+    demo: ApiClient, content_type: str, body: bytes, more: int, status: int
+) -> None:
     begin, padding = (body, b" ") if content_type == JSON else (body + b"&skipped=", b"x")
     reply = post(demo, begin.ljust(LIMIT + more, padding), content_type)
     assert reply.status == status
     if status == 413:
-        refused(reply, 413, "body_too_large")
+        assert_rejected(reply, 413, "body_too_large")
         assert str(LIMIT) in reply.envelope["message"]
 
 
 @pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 413)], ids=["at the limit", "one over"])
-def test_the_limit_of_a_body_that_comes_in_chunks(remote: OverHttp, more: int, status: int) -> None:
-    caller = Caller(remote)
-    caller.login()
-    body = GOOD.ljust(LIMIT + more)
+def test_chunked_body_over_the_limit_is_rejected(remote: HttpTransport, more: int, status: int) -> None:
+    client = ApiClient(remote)
+    client.login()
+    body = VALID.ljust(LIMIT + more)
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:1000], body[1000:], b""))
-    assert post(caller, chunks, Transfer_Encoding="chunked").status == status
+    assert post(client, chunks, Transfer_Encoding="chunked").status == status
 
 
 @pytest.mark.parametrize(("more", "status"), [(0, 401), (1, 413)], ids=["at the limit", "one over"])
-def test_the_limit_of_a_logins_body(visitor: Caller, more: int, status: int) -> None:
-    form = (login_form(visitor) + b"&skipped=").ljust(LIMIT + more, b"x")
-    assert login(visitor, form).status == status
+def test_login_body_over_the_limit_is_rejected(client: ApiClient, more: int, status: int) -> None:
+    form = (login_form(client) + b"&skipped=").ljust(LIMIT + more, b"x")
+    assert login(client, form).status == status
 
 
-def test_a_visitor_is_told_of_the_size_first(visitor: Caller) -> None:
-    refused(post(visitor, b"x" * (LIMIT + 1), "text/plain"), 413, "body_too_large")
+def test_body_size_is_checked_before_the_session(client: ApiClient) -> None:
+    assert_rejected(post(client, b"x" * (LIMIT + 1), "text/plain"), 413, "body_too_large")
 
 
-def test_a_limit_of_ones_own(settings: Settings, clock: HeldClock) -> None:
-    own = InProcess(Console(settings_over(settings.data, max_body=2000), clock))
-    caller = Caller(own)
-    statuses = [login(caller, (login_form(caller) + b"&x=").ljust(size, b"x")).status for size in (2000, 2001)]
-    own.close()
+def test_body_size_limit_is_configurable(settings: Settings, clock: FakeClock) -> None:
+    console = InProcessTransport(Console(settings_for(settings.data, max_body=2000), clock))
+    client = ApiClient(console)
+    statuses = [login(client, (login_form(client) + b"&x=").ljust(size, b"x")).status for size in (2000, 2001)]
+    console.close()
     assert statuses == [401, 413]
 
 
-# Who calls
+# Sessions, CSRF and hosts
 
 
-@both_forms
-def test_without_any_session(visitor: Caller, content_type: str, body: bytes) -> None:
-    refused(post(visitor, body, content_type), 401, "login_required")
+@json_and_form
+def test_action_without_a_session_is_rejected(client: ApiClient, content_type: str, body: bytes) -> None:
+    assert_rejected(post(client, body, content_type), 401, "login_required")
 
 
-@both_forms
-def test_with_an_anonymous_session(visitor: Caller, content_type: str, body: bytes) -> None:
-    visitor.open()
-    refused(post(visitor, body, content_type), 401, "login_required")
+@json_and_form
+def test_action_with_an_anonymous_session_is_rejected(client: ApiClient, content_type: str, body: bytes) -> None:
+    client.open()
+    assert_rejected(post(client, body, content_type), 401, "login_required")
 
 
 @pytest.mark.parametrize("session", ["s" + "0" * 48, "a" + "0" * 48, "x", "", '"quoted"', "s" + "é" * 48])
-def test_with_a_made_up_session(demo: Caller, session: str) -> None:
+def test_action_with_an_invalid_session_id_is_rejected(demo: ApiClient, session: str) -> None:
     demo.cookies["sessionid"] = session
-    refused(post(demo, GOOD), 401, "login_required")
+    assert_rejected(post(demo, VALID), 401, "login_required")
 
 
 @pytest.mark.parametrize("token", ["", "x", "0" * 64, "é" * 64])
-@both_forms
-def test_without_the_sessions_token(demo: Caller, content_type: str, body: bytes, token: str) -> None:
-    refused(post(demo, body, content_type, **{"X-CSRFToken": token}), 403, "csrf_failed")
+@json_and_form
+def test_action_with_a_wrong_csrf_token_is_rejected(
+    demo: ApiClient, content_type: str, body: bytes, token: str
+) -> None:
+    assert_rejected(post(demo, body, content_type, **{"X-CSRFToken": token}), 403, "csrf_failed")
 
 
-def test_without_any_token_header(demo: Caller) -> None:
-    refused(demo.send("POST", "/api/", {"Content-Type": JSON}, GOOD), 403, "csrf_failed")
+def test_action_without_a_csrf_header_is_rejected(demo: ApiClient) -> None:
+    assert_rejected(demo.send("POST", "/api/", {"Content-Type": JSON}, VALID), 403, "csrf_failed")
 
 
-def test_a_token_in_the_body_is_not_the_header(demo: Caller) -> None:
+def test_csrf_token_in_the_body_does_not_replace_the_header(demo: ApiClient) -> None:
     body = urlencode({"action": "GetFlavors", "csrfmiddlewaretoken": demo.token}).encode()
-    refused(demo.send("POST", "/api/", {"Content-Type": FORM}, body), 403, "csrf_failed")
+    assert_rejected(demo.send("POST", "/api/", {"Content-Type": FORM}, body), 403, "csrf_failed")
 
 
-def test_another_sessions_token(demo: Caller, other: Caller) -> None:
+def test_csrf_token_of_another_session_is_rejected(demo: ApiClient, other: ApiClient) -> None:
     demo.cookies["csrftoken"] = other.token
-    refused(post(demo, GOOD), 403, "csrf_failed")
+    assert_rejected(post(demo, VALID), 403, "csrf_failed")
 
 
 @pytest.mark.parametrize(
@@ -517,8 +523,8 @@ def test_another_sessions_token(demo: Caller, other: Caller) -> None:
     ],
     ids=str,
 )
-def test_from_a_foreign_page(demo: Caller, header: Mapping[str, str]) -> None:
-    refused(post(demo, GOOD, **header), 403, "csrf_failed")
+def test_cross_site_request_is_rejected(demo: ApiClient, header: Mapping[str, str]) -> None:
+    assert_rejected(post(demo, VALID, **header), 403, "csrf_failed")
 
 
 @pytest.mark.parametrize(
@@ -527,108 +533,114 @@ def test_from_a_foreign_page(demo: Caller, header: Mapping[str, str]) -> None:
         "console.example.com",
         "127.0.0.1.example.com",
         "[::1",
-        *(pytest.param(host, marks=pytest.mark.before_nginx) for host in ("a b", "", "localhost:99999")),
+        *(pytest.param(host, marks=pytest.mark.not_behind_nginx) for host in ("a b", "", "localhost:99999")),
     ],
 )
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("GET", "/api/"), ("POST", "/api/"), ("GET", "/nowhere")])
-def test_a_host_that_is_not_served(visitor: Caller, method: str, path: str, host: str) -> None:
-    refused(visitor.send(method, path, {"Host": host}), 400, "invalid_host")
+def test_unknown_host_is_rejected(client: ApiClient, method: str, path: str, host: str) -> None:
+    assert_rejected(client.send(method, path, {"Host": host}), 400, "invalid_host")
 
 
 # Login
 
 
 @pytest.mark.parametrize("name", ["username", "password", "region"])
-def test_a_login_needs_each_of_its_fields(visitor: Caller, name: str) -> None:
+def test_login_requires_every_field(client: ApiClient, name: str) -> None:
     absent: dict[str, Any] = {name: None}
     empty: dict[str, Any] = {name: ""}
-    refused(visitor.login(**absent), 400, "missing_field", name)
-    refused(visitor.login(**empty), 400, "missing_field", name)
+    assert_rejected(client.login(**absent), 400, "missing_field", name)
+    assert_rejected(client.login(**empty), 400, "missing_field", name)
 
 
-def test_a_login_needs_a_token(visitor: Caller) -> None:
-    refused(visitor.login(csrfmiddlewaretoken=None), 403, "csrf_failed")
-    refused(visitor.login(csrfmiddlewaretoken="0" * 64), 403, "csrf_failed")
+def test_login_requires_a_csrf_token(client: ApiClient) -> None:
+    assert_rejected(client.login(csrfmiddlewaretoken=None), 403, "csrf_failed")
+    assert_rejected(client.login(csrfmiddlewaretoken="0" * 64), 403, "csrf_failed")
 
 
 @pytest.mark.parametrize("region", ["nonsense", "https://identity.example.com/v3", "{base}?x", "{base}#x", " {base}"])
-def test_a_login_for_an_unknown_region(visitor: Caller, region: str) -> None:
-    reply = visitor.login(region=region.format(base=visitor.wire.base))
-    refused(reply, 400, "unknown_region", "region")
-    assert f"{visitor.wire.base}/v3" in reply.envelope["message"]
+def test_login_for_an_unknown_region_is_rejected(client: ApiClient, region: str) -> None:
+    reply = client.login(region=region.format(base=client.transport.base))
+    assert_rejected(reply, 400, "unknown_region", "region")
+    assert f"{client.transport.base}/v3" in reply.envelope["message"]
 
 
 @pytest.mark.parametrize(
     ("username", "password"),
-    [(NOBODY, "wrong"), ("demo", "wrong"), ("Demo", "console-demo"), ("demo ", "console-demo"), ("demo\x00", "x")],
+    [
+        (UNKNOWN_USER, "wrong"),
+        ("demo", "wrong"),
+        ("Demo", "console-demo"),
+        ("demo ", "console-demo"),
+        ("demo\x00", "x"),
+    ],
 )
-def test_wrong_credentials(visitor: Caller, username: str, password: str) -> None:
-    reply = visitor.login(username, password)
-    refused(reply, 401, "invalid_credentials")
+def test_wrong_credentials_are_rejected(client: ApiClient, username: str, password: str) -> None:
+    reply = client.login(username, password)
+    assert_rejected(reply, 401, "invalid_credentials")
     assert reply.set_cookies == {}
-    assert visitor.login().status == 200
+    assert client.login().status == 200
 
 
-def test_an_unknown_user_is_refused_word_for_word_like_a_known_one(visitor: Caller) -> None:
-    unknown, known = visitor.login(NOBODY, "wrong"), visitor.login("demo", "wrong")
+def test_unknown_user_and_wrong_password_get_the_same_response(client: ApiClient) -> None:
+    unknown, known = client.login(UNKNOWN_USER, "wrong"), client.login("demo", "wrong")
     assert unknown.body == known.body
-    assert visitor.login().status == 200
+    assert client.login().status == 200
 
 
-def test_a_logout_without_a_session(visitor: Caller) -> None:
-    visitor.open()
-    refused(visitor.logout(), 401, "login_required")
+def test_logout_without_a_session_is_rejected(client: ApiClient) -> None:
+    client.open()
+    assert_rejected(client.logout(), 401, "login_required")
 
 
-def test_a_logout_without_the_token(demo: Caller) -> None:
-    refused(demo.send("POST", "/auth/logout/"), 403, "csrf_failed")
+def test_logout_without_a_csrf_token_is_rejected(demo: ApiClient) -> None:
+    assert_rejected(demo.send("POST", "/auth/logout/"), 403, "csrf_failed")
 
 
-def test_after_too_many_wrong_logins_one_must_wait(settings: Settings, clock: HeldClock) -> None:
-    own = InProcess(Console(settings, clock))
-    caller = Caller(own)
-    statuses = [caller.login("demo", "wrong").status for _ in range(10)]
-    reply = caller.login("demo", "wrong")
-    own.close()
+def test_too_many_failed_logins_are_throttled(settings: Settings, clock: FakeClock) -> None:
+    console = InProcessTransport(Console(settings, clock))
+    client = ApiClient(console)
+    statuses = [client.login("demo", "wrong").status for _ in range(10)]
+    reply = client.login("demo", "wrong")
+    console.close()
     assert statuses == [401] * 10
-    refused(reply, 429, "too_many_requests")
+    assert_rejected(reply, 429, "too_many_requests")
     assert 1 <= int(reply.header("Retry-After") or "") <= 60
-    carries_what_all_carry(reply)
+    assert_common_headers(reply)
 
 
-# Which of several faults is told
+# Order of checks
 
 
-@pytest.mark.before_nginx
-def test_the_order_of_checks_of_a_call(demo: Caller) -> None:
+@pytest.mark.not_behind_nginx
+def test_order_of_checks_for_an_action(demo: ApiClient) -> None:
     with_cookies = "; ".join(f"{name}={value}" for name, value in demo.cookies.items())
-    faulty = {"Host": "elsewhere.example", "Content-Type": "text/plain", "Cookie": "x=1", "X-CSRFToken": "wrong"}
+    headers = {"Host": "elsewhere.example", "Content-Type": "text/plain", "Cookie": "x=1", "X-CSRFToken": "wrong"}
     body = b"\xff" * (LIMIT + 1)
 
-    def told() -> tuple[int, str, str | None]:
-        reply = demo.send("POST", "/api/", faulty, body)
+    def outcome() -> tuple[int, str, str | None]:
+        reply = demo.send("POST", "/api/", headers, body)
         return reply.status, reply.error, reply.envelope.get("field")
 
-    seen = [told()]
-    del faulty["Host"]
-    seen.append(told())
+    outcomes = [outcome()]
+    del headers["Host"]
+    outcomes.append(outcome())
     body = b"\xff"
-    seen.append(told())
-    faulty["Content-Type"] = JSON
-    seen.append(told())
-    faulty["Cookie"] = with_cookies
-    seen.append(told())
-    faulty["X-CSRFToken"] = demo.token
-    seen.append(told())
+    outcomes.append(outcome())
+    headers["Content-Type"] = JSON
+    outcomes.append(outcome())
+    headers["Cookie"] = with_cookies
+    outcomes.append(outcome())
+    headers["X-CSRFToken"] = demo.token
+    outcomes.append(outcome())
     body = b'{"domainId":false}'
-    seen.append(told())
+    outcomes.append(outcome())
     body = b'{"domainId":false,"action":"Nonsense"}'
-    seen.append(told())
+    outcomes.append(outcome())
     body = b'{"domainId":false,"action":"GetDomainDetail"}'
-    seen.append(told())
+    outcomes.append(outcome())
     body = b'{"domainId":"0","action":"GetDomainDetail"}'
-    seen.append(told())
-    assert seen == [
+    outcomes.append(outcome())
+    assert outcomes == [
         (400, "invalid_host", None),
         (413, "body_too_large", None),
         (415, "unsupported_media_type", None),
@@ -642,32 +654,32 @@ def test_the_order_of_checks_of_a_call(demo: Caller) -> None:
     ]
 
 
-@pytest.mark.before_nginx
-def test_the_order_of_checks_of_a_login(visitor: Caller) -> None:
-    visitor.open()
+@pytest.mark.not_behind_nginx
+def test_order_of_checks_for_a_login(client: ApiClient) -> None:
+    client.open()
     headers = {"Host": "elsewhere.example", "Content-Type": JSON}
     fields = {"csrfmiddlewaretoken": "wrong", "region": "nonsense", "padding": "x" * LIMIT}
 
-    def told() -> tuple[int, str, str | None]:
-        reply = visitor.send("POST", "/auth/login/", headers, urlencode(fields).encode())
+    def outcome() -> tuple[int, str, str | None]:
+        reply = client.send("POST", "/auth/login/", headers, urlencode(fields).encode())
         return reply.status, reply.error, reply.envelope.get("field")
 
-    seen = [told()]
+    outcomes = [outcome()]
     del headers["Host"]
-    seen.append(told())
+    outcomes.append(outcome())
     del fields["padding"]
-    seen.append(told())
+    outcomes.append(outcome())
     headers["Content-Type"] = FORM
-    seen.append(told())
-    fields["csrfmiddlewaretoken"] = visitor.token
-    seen.append(told())
-    fields["username"] = NOBODY
-    seen.append(told())
+    outcomes.append(outcome())
+    fields["csrfmiddlewaretoken"] = client.token
+    outcomes.append(outcome())
+    fields["username"] = UNKNOWN_USER
+    outcomes.append(outcome())
     fields["password"] = "wrong"
-    seen.append(told())
-    fields["region"] = f"{visitor.wire.base}/v3"
-    seen.append(told())
-    assert seen == [
+    outcomes.append(outcome())
+    fields["region"] = f"{client.transport.base}/v3"
+    outcomes.append(outcome())
+    assert outcomes == [
         (400, "invalid_host", None),
         (413, "body_too_large", None),
         (415, "unsupported_media_type", None),
@@ -679,15 +691,15 @@ def test_the_order_of_checks_of_a_login(visitor: Caller) -> None:
     ]
 
 
-def test_the_order_of_checks_of_a_logout(demo: Caller) -> None:
-    host = {"Host": "elsewhere.example", "Cookie": "x=1", "X-CSRFToken": "wrong"}
+def test_order_of_checks_for_a_logout(demo: ApiClient) -> None:
+    wrong_host = {"Host": "elsewhere.example", "Cookie": "x=1", "X-CSRFToken": "wrong"}
     no_session = {"Cookie": "x=1", "X-CSRFToken": "wrong"}
-    no_token = {"X-CSRFToken": "wrong"}
-    seen = [demo.send("POST", "/auth/logout/", headers).error for headers in (host, no_session, no_token)]
-    assert seen == ["invalid_host", "login_required", "csrf_failed"]
+    wrong_token = {"X-CSRFToken": "wrong"}
+    outcomes = [demo.send("POST", "/auth/logout/", headers).error for headers in (wrong_host, no_session, wrong_token)]
+    assert outcomes == ["invalid_host", "login_required", "csrf_failed"]
 
 
-# Words
+# Languages
 
 LANGUAGES = [
     (None, "en"),
@@ -708,42 +720,42 @@ def _is_chinese(message: str) -> bool:
     return re.search("[一-鿿]", message) is not None
 
 
-def _headers(language: str | None) -> dict[str, str]:
+def _language_header(language: str | None) -> dict[str, str]:
     return {} if language is None else {"Accept_Language": language}
 
 
 @pytest.mark.parametrize(("header", "language"), LANGUAGES)
-def test_a_refusal_is_in_the_callers_language(demo: Caller, header: str | None, language: str) -> None:
-    reply = post(demo, b"{}", **_headers(header))
-    refused(reply, 400, "missing_field", "action")
+def test_error_message_follows_accept_language(demo: ApiClient, header: str | None, language: str) -> None:
+    reply = post(demo, b"{}", **_language_header(header))
+    assert_rejected(reply, 400, "missing_field", "action")
     assert _is_chinese(reply.envelope["message"]) == (language == "zh")
 
 
 @pytest.mark.parametrize(("header", "language"), LANGUAGES)
-def test_a_success_is_in_the_callers_language(demo: Caller, header: str | None, language: str) -> None:
-    assert _is_chinese(post(demo, GOOD, **_headers(header)).envelope["message"]) == (language == "zh")
+def test_success_message_follows_accept_language(demo: ApiClient, header: str | None, language: str) -> None:
+    assert _is_chinese(post(demo, VALID, **_language_header(header)).envelope["message"]) == (language == "zh")
 
 
 @pytest.mark.parametrize(
     "action", ["GetUsageLimits", "GetFlavors", "GetUrlList", "GetNews", "GetConsumptionsEstimated", "GetDomainDetail"]
 )
-def test_data_does_not_vary_with_the_language(demo: Caller, action: str) -> None:
+def test_data_does_not_depend_on_the_language(demo: ApiClient, action: str) -> None:
     body = json.dumps({"action": action, "domainId": "206814"}).encode()
     replies = [post(demo, body, Accept_Language=language) for language in ("en", "zh")]
     assert replies[0].data == replies[1].data
     assert replies[0].envelope["message"] != replies[1].envelope["message"]
 
 
-def test_the_welcome_does_not_vary_with_the_language_but_in_its_words(visitor: Caller) -> None:
-    replies = [visitor.send("GET", "/api/", {"Accept-Language": language}) for language in ("en", "zh")]
+def test_only_the_service_info_message_depends_on_the_language(client: ApiClient) -> None:
+    replies = [client.send("GET", "/api/", {"Accept-Language": language}) for language in ("en", "zh")]
     assert replies[0].data == replies[1].data
     assert [_is_chinese(reply.envelope["message"]) for reply in replies] == [False, True]
 
 
-# What every response carries
+# Headers of every response
 
 
-def carries_what_all_carry(reply: Reply, caching: str = "no-store") -> None:
+def assert_common_headers(reply: Reply, caching: str = "no-store") -> None:
     assert reply.header("Cache-Control") == caching
     assert reply.header("X-Content-Type-Options") == "nosniff"
     assert reply.header("X-Frame-Options") == "DENY"
@@ -753,77 +765,77 @@ def carries_what_all_carry(reply: Reply, caching: str = "no-store") -> None:
     assert [name for name, _ in reply.headers if name.lower().startswith("access-control-")] == []
 
 
-KINDS = {
-    "the page": (200, "GET", "/", {}, b""),
-    "the page's head": (200, "HEAD", "/", {}, b""),
-    "the welcome": (200, "GET", "/api/", {}, b""),
-    "its head": (200, "HEAD", "/api/", {}, b""),
-    "options": (204, "OPTIONS", "/api/", {}, b""),
-    "a slash": (308, "GET", "/api", {}, b""),
-    "not utf-8": (400, "POST", "/api/", {"Content-Type": JSON}, b"\xff"),
-    "a host": (400, "GET", "/", {"Host": "elsewhere.example"}, b""),
-    "no session": (401, "POST", "/api/", {"Content-Type": JSON, "Cookie": "x=1"}, GOOD),
-    "no token": (403, "POST", "/api/", {"Content-Type": JSON, "X-CSRFToken": "x"}, GOOD),
+REQUESTS = {
+    "page": (200, "GET", "/", {}, b""),
+    "page HEAD": (200, "HEAD", "/", {}, b""),
+    "service info": (200, "GET", "/api/", {}, b""),
+    "service info HEAD": (200, "HEAD", "/api/", {}, b""),
+    "OPTIONS": (204, "OPTIONS", "/api/", {}, b""),
+    "missing slash": (308, "GET", "/api", {}, b""),
+    "invalid UTF-8": (400, "POST", "/api/", {"Content-Type": JSON}, b"\xff"),
+    "unknown host": (400, "GET", "/", {"Host": "elsewhere.example"}, b""),
+    "no session": (401, "POST", "/api/", {"Content-Type": JSON, "Cookie": "x=1"}, VALID),
+    "wrong token": (403, "POST", "/api/", {"Content-Type": JSON, "X-CSRFToken": "x"}, VALID),
     "unknown path": (404, "GET", "/nowhere", {}, b""),
-    "unknown path's head": (404, "HEAD", "/nowhere", {}, b""),
+    "unknown path HEAD": (404, "HEAD", "/nowhere", {}, b""),
     "unknown action": (404, "POST", "/api/", {"Content-Type": JSON}, b'{"action":"Nonsense"}'),
-    "method": (405, "DELETE", "/api/", {}, b""),
-    "size": (413, "POST", "/api/", {"Content-Type": JSON}, b"x" * (LIMIT + 1)),
-    "media type": (415, "POST", "/api/", {"Content-Type": "text/plain"}, GOOD),
-    "a call": (200, "POST", "/api/", {"Content-Type": JSON}, GOOD),
-    "a login": (415, "POST", "/auth/login/", {"Content-Type": JSON}, b"{}"),
+    "wrong method": (405, "DELETE", "/api/", {}, b""),
+    "body too large": (413, "POST", "/api/", {"Content-Type": JSON}, b"x" * (LIMIT + 1)),
+    "wrong media type": (415, "POST", "/api/", {"Content-Type": "text/plain"}, VALID),
+    "action": (200, "POST", "/api/", {"Content-Type": JSON}, VALID),
+    "login": (415, "POST", "/auth/login/", {"Content-Type": JSON}, b"{}"),
 }
 
 
-def _send_kind(demo: Caller, kind: str, more: Mapping[str, str]) -> Reply:
-    status, method, path, headers, body = KINDS[kind]
+def _send_request(demo: ApiClient, kind: str, more: Mapping[str, str]) -> Reply:
+    status, method, path, headers, body = REQUESTS[kind]
     reply = demo.send(method, path, {"X-CSRFToken": demo.token, **headers, **more}, body)
     assert reply.status == status
     return reply
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_response_carries_the_headers_that_all_carry(demo: Caller, kind: str) -> None:
-    # The page is the same for everyone, and says nothing of anyone.
-    carries_what_all_carry(_send_kind(demo, kind, {}), "no-cache" if "the page" in kind else "no-store")
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_every_response_has_the_common_headers(demo: ApiClient, kind: str) -> None:
+    # The page is the same for everyone and contains nothing personal.
+    assert_common_headers(_send_request(demo, kind, {}), "no-cache" if "page" in kind else "no-store")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_response_carries_the_callers_request_id(demo: Caller, kind: str) -> None:
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_every_response_returns_the_clients_request_id(demo: ApiClient, kind: str) -> None:
     given = "Mine-1_2.3"
-    assert _send_kind(demo, kind, {"X-Request-ID": given}).header("X-Request-ID") == given
+    assert _send_request(demo, kind, {"X-Request-ID": given}).header("X-Request-ID") == given
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_response_lets_foreign_pages_read_it(demo: Caller, kind: str) -> None:
-    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-csrftoken"}
-    reply = _send_kind(demo, kind, asked)
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_no_response_has_cors_headers(demo: ApiClient, kind: str) -> None:
+    preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-csrftoken"}
+    reply = _send_request(demo, kind, preflight)
     assert [name for name, _ in reply.headers if name.lower().startswith("access-control-")] == []
 
 
-def test_login_and_logout_carry_them_too(visitor: Caller) -> None:
-    for reply in (visitor.login(NOBODY, "wrong"), visitor.login(), visitor.logout()):
-        carries_what_all_carry(reply)
+def test_login_and_logout_have_the_common_headers(client: ApiClient) -> None:
+    for reply in (client.login(UNKNOWN_USER, "wrong"), client.login(), client.logout()):
+        assert_common_headers(reply)
 
 
 @pytest.mark.parametrize("given", ["x" * 65, "", "a b", "a;b", "é", "<x>", "a,b"])
-def test_a_request_id_that_is_none_is_replaced(visitor: Caller, given: str) -> None:
-    replies = [visitor.send("GET", "/api/", {"X-Request-ID": given}) for _ in range(2)]
-    made = [reply.header("X-Request-ID") or "" for reply in replies]
-    assert given not in made
-    assert made[0] != made[1]
-    assert all(re.fullmatch("[A-Za-z0-9._-]{1,64}", each) for each in made)
+def test_invalid_request_id_is_replaced(client: ApiClient, given: str) -> None:
+    replies = [client.send("GET", "/api/", {"X-Request-ID": given}) for _ in range(2)]
+    generated = [reply.header("X-Request-ID") or "" for reply in replies]
+    assert given not in generated
+    assert generated[0] != generated[1]
+    assert all(re.fullmatch("[A-Za-z0-9._-]{1,64}", each) for each in generated)
 
 
-def test_the_longest_request_id_is_kept(visitor: Caller) -> None:
-    assert visitor.send("GET", "/api/", {"X-Request-ID": "x" * 64}).header("X-Request-ID") == "x" * 64
+def test_request_id_of_maximum_length_is_accepted(client: ApiClient) -> None:
+    assert client.send("GET", "/api/", {"X-Request-ID": "x" * 64}).header("X-Request-ID") == "x" * 64
 
 
-# Trouble behind the console, by stand-ins in its place
+# Backend errors, from fakes
 
 
-class Trouble:
-    """Every part of the console's backend, in trouble."""
+class FailingBackend:
+    """A fake of every backend, all of whose methods fail."""
 
     problem: Exception = UpstreamFailed()
 
@@ -839,12 +851,12 @@ class Trouble:
     urls = domain = news = usage_limits = flavors = consumption = fail
 
 
-class TroubledIdentity(Trouble):
-    async def authenticate(self, _username: str, _password: str, _caller: object) -> Account | None:
+class FailingIdentity(FailingBackend):
+    async def authenticate(self, _username: str, _password: str, _client: object) -> Account | None:
         raise self.problem
 
 
-CALLS: dict[str, dict[str, Any]] = {
+ACTIONS: dict[str, dict[str, Any]] = {
     "GetUsageLimits": {},
     "GetFlavors": {},
     "GetUrlList": {},
@@ -853,7 +865,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "GetDomainDetail": {"domainId": "206813"},
 }
 
-TROUBLES = pytest.mark.parametrize(
+BACKEND_ERRORS = pytest.mark.parametrize(
     ("problem", "status", "error"),
     [
         (UpstreamFailed(), 502, "upstream_failed"),
@@ -866,20 +878,20 @@ TROUBLES = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def troubled(settings: Settings, clock: HeldClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
-    """Someone logged in at a console whose cloud and content fail."""
-    monkeypatch.setattr("cloudconsole.server.app.EmbeddedCloud", Trouble)
-    monkeypatch.setattr("cloudconsole.server.app.EmbeddedContent", Trouble)
-    own = InProcess(Console(settings, clock))
-    caller = Caller(own)
-    assert caller.login().status == 200
-    yield caller
-    own.close()
+def failing(settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiClient]:
+    """A client logged in to a console whose cloud and content backends fail."""
+    monkeypatch.setattr("cloudconsole.server.app.EmbeddedCloud", FailingBackend)
+    monkeypatch.setattr("cloudconsole.server.app.EmbeddedContent", FailingBackend)
+    console = InProcessTransport(Console(settings, clock))
+    client = ApiClient(console)
+    assert client.login().status == 200
+    yield client
+    console.close()
 
 
-def told_of_trouble(reply: Reply, status: int, error: str) -> None:
-    refused(reply, status, error)
-    carries_what_all_carry(reply)
+def assert_backend_error(reply: Reply, status: int, error: str) -> None:
+    assert_rejected(reply, status, error)
+    assert_common_headers(reply)
     assert b"secret" not in reply.body
     assert b"Traceback" not in reply.body
     assert (reply.header("Retry-After") is not None) == (status == 503)
@@ -887,57 +899,57 @@ def told_of_trouble(reply: Reply, status: int, error: str) -> None:
         assert reply.header("X-Request-ID") in reply.envelope["message"]
 
 
-@TROUBLES
-def test_trouble_behind_an_action_is_told_as_such(
-    troubled: Caller, monkeypatch: pytest.MonkeyPatch, problem: Exception, status: int, error: str
+@BACKEND_ERRORS
+def test_backend_error_of_an_action_is_reported(
+    failing: ApiClient, monkeypatch: pytest.MonkeyPatch, problem: Exception, status: int, error: str
 ) -> None:
-    monkeypatch.setattr(Trouble, "problem", problem)
-    for action, fields in CALLS.items():
-        told_of_trouble(troubled.call(action, **fields), status, error)
-        told_of_trouble(troubled.call(action, as_form=True, **fields), status, error)
+    monkeypatch.setattr(FailingBackend, "problem", problem)
+    for action, fields in ACTIONS.items():
+        assert_backend_error(failing.call(action, **fields), status, error)
+        assert_backend_error(failing.call(action, as_form=True, **fields), status, error)
 
 
-def test_trouble_is_told_in_the_callers_language(troubled: Caller) -> None:
-    assert _is_chinese(post(troubled, GOOD, Accept_Language="zh").envelope["message"])
+def test_backend_error_message_follows_accept_language(failing: ApiClient) -> None:
+    assert _is_chinese(post(failing, VALID, Accept_Language="zh").envelope["message"])
 
 
-@TROUBLES
-def test_trouble_behind_a_login_is_never_wrong_credentials(
+@BACKEND_ERRORS
+def test_backend_error_of_a_login_is_never_invalid_credentials(
     settings: Settings,
-    clock: HeldClock,
+    clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
     problem: Exception,
     status: int,
     error: str,
 ) -> None:
-    monkeypatch.setattr(TroubledIdentity, "problem", problem)
-    monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", TroubledIdentity)
-    own = InProcess(Console(settings, clock))
-    reply = Caller(own).login()
-    own.close()
-    told_of_trouble(reply, status, error)
+    monkeypatch.setattr(FailingIdentity, "problem", problem)
+    monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", FailingIdentity)
+    console = InProcessTransport(Console(settings, clock))
+    reply = ApiClient(console).login()
+    console.close()
+    assert_backend_error(reply, status, error)
     assert reply.set_cookies == {}
 
 
-def test_trouble_behind_a_login_does_not_count_as_a_failure(
-    settings: Settings, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
+def test_backend_error_of_a_login_is_not_a_failed_attempt(
+    settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", TroubledIdentity)
-    own = InProcess(Console(settings, clock))
-    caller = Caller(own)
-    statuses = {caller.login().status for _ in range(12)}
-    own.close()
+    monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", FailingIdentity)
+    console = InProcessTransport(Console(settings, clock))
+    client = ApiClient(console)
+    statuses = {client.login().status for _ in range(12)}
+    console.close()
     assert statuses == {502}
 
 
-def test_too_many_logins_at_once_are_asked_to_come_back(
-    settings: Settings, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
+def test_too_many_concurrent_logins_are_rejected(
+    settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cloudconsole.server.app.QUEUE_LIMIT", 0)
-    own = InProcess(Console(settings, clock))
-    reply = Caller(own).login()
-    own.close()
-    told_of_trouble(reply, 503, "unavailable")
+    console = InProcessTransport(Console(settings, clock))
+    reply = ApiClient(console).login()
+    console.close()
+    assert_backend_error(reply, 503, "unavailable")
 
 
 @pytest.mark.parametrize(
@@ -950,29 +962,31 @@ def test_too_many_logins_at_once_are_asked_to_come_back(
         ("accounts", "GetFlavors"),
     ],
 )
-def test_a_store_that_cannot_be_read_is_told_as_such_until_it_can(
-    data: Path, settings: Settings, clock: HeldClock, table: str, action: str
+def test_unreadable_store_is_unavailable_until_repaired(
+    data: Path, settings: Settings, clock: FakeClock, table: str, action: str
 ) -> None:
-    own = InProcess(Console(settings, clock))
-    caller = Caller(own)
-    caller.login()
+    console = InProcessTransport(Console(settings, clock))
+    client = ApiClient(console)
+    client.login()
     store = open_engine(data, "cloud")
     replies = []
     for statement in (f"ALTER TABLE {table} RENAME TO away", f"ALTER TABLE away RENAME TO {table}"):
         with store.begin() as connection:
             connection.execute(text(statement))
-        replies.append(caller.call(action))
+        replies.append(client.call(action))
     store.dispose()
-    own.close()
-    told_of_trouble(replies[0], 503, "unavailable")
+    console.close()
+    assert_backend_error(replies[0], 503, "unavailable")
     assert replies[1].status == 200
 
 
-def test_a_console_that_stops_refuses_what_is_new(settings: Settings, clock: HeldClock) -> None:
-    own = InProcess(Console(settings, clock))
-    own.console.draining = True
-    replies = [Caller(own).send(method, path) for method, path in (("GET", "/api/"), ("GET", "/"), ("POST", "/api/"))]
-    own.close()
+def test_stopping_console_rejects_new_requests(settings: Settings, clock: FakeClock) -> None:
+    console = InProcessTransport(Console(settings, clock))
+    console.console.draining = True
+    replies = [
+        ApiClient(console).send(method, path) for method, path in (("GET", "/api/"), ("GET", "/"), ("POST", "/api/"))
+    ]
+    console.close()
     for reply in replies:
-        told_of_trouble(reply, 503, "unavailable")
+        assert_backend_error(reply, 503, "unavailable")
         assert (reply.header("Connection") or "").lower() == "close"

@@ -1,4 +1,4 @@
-"""How long a caller is told to wait."""
+"""How long a throttled client must wait."""
 
 import pytest
 from hypothesis import given
@@ -13,19 +13,19 @@ from cloudconsole.core.login_throttle import (
 )
 
 
-def test_the_agreed_figures() -> None:
-    figures = (USER_FAILURES, ADDRESS_FAILURES, WINDOW_SECONDS, MAX_WAIT_SECONDS)
-    assert figures == (10, 100, 5 * 60, 60)
+def test_limits_have_the_documented_values() -> None:
+    limits = (USER_FAILURES, ADDRESS_FAILURES, WINDOW_SECONDS, MAX_WAIT_SECONDS)
+    assert limits == (10, 100, 5 * 60, 60)
 
 
 @pytest.mark.parametrize(
     ("failed_before", "wait"), [(0, 60), (100, 60), (240, 60), (241, 59), (250, 50), (299, 1), (300, 1), (4000, 1)]
 )
-def test_until_the_decisive_failure_is_too_old_but_a_minute_at_the_most(failed_before: int, wait: int) -> None:
+def test_wait_lasts_until_failure_expires_at_most_a_minute(failed_before: int, wait: int) -> None:
     assert wait_seconds(1_000_000 - failed_before, 1_000_000) == wait
 
 
-def test_part_of_a_second_is_waited_whole() -> None:
+def test_wait_is_rounded_up_to_whole_seconds() -> None:
     assert wait_seconds(1000.0, 1298.5) == 2
 
 

@@ -1,11 +1,11 @@
-"""What the ports' own records say."""
+"""Cache scope of cloud credentials."""
 
 import msgspec
 import pytest
 
 from cloudconsole.core.ports import CloudCredentials
 
-ACCESS = CloudCredentials(
+CREDENTIALS = CloudCredentials(
     "https://one.example", "user", "project", {"north": {"compute": "https://nova.example/v2.1"}}, b"sealed"
 )
 
@@ -17,13 +17,13 @@ ACCESS = CloudCredentials(
         {"user_id": "another"},
         {"project_id": "another"},
         {"services": {}},
-        {"services": {**ACCESS.services, "south": {}}},
+        {"services": {**CREDENTIALS.services, "south": {}}},
     ],
     ids=["endpoint", "user", "project", "no region", "another region"],
 )
-def test_what_an_answer_hangs_on_makes_another_scope(changes: dict[str, object]) -> None:
-    assert msgspec.structs.replace(ACCESS, **changes).scope != ACCESS.scope
+def test_scope_depends_on_endpoint_user_project_and_regions(changes: dict[str, object]) -> None:
+    assert msgspec.structs.replace(CREDENTIALS, **changes).scope != CREDENTIALS.scope
 
 
-def test_another_session_of_the_same_has_the_same_scope() -> None:
-    assert msgspec.structs.replace(ACCESS, encrypted_token=b"another").scope == ACCESS.scope
+def test_scope_does_not_depend_on_the_token() -> None:
+    assert msgspec.structs.replace(CREDENTIALS, encrypted_token=b"another").scope == CREDENTIALS.scope

@@ -1,4 +1,4 @@
-"""Projects in one form, which stays as it is."""
+"""Normalising of project references."""
 
 import pytest
 from hypothesis import given
@@ -17,12 +17,12 @@ from cloudconsole.core.url_normalisation import normalise_project
         ("a" * 64 + "@https://id.example.com///", "a" * 64 + "@https://id.example.com"),
     ],
 )
-def test_a_project_has_one_form(text: str, project: str) -> None:
+def test_project_is_normalised(text: str, project: str) -> None:
     assert normalise_project(text) == project
 
 
 @given(st.text("ab/v3:.@ ", max_size=30))
-def test_that_form_stays_as_it_is(rest: str) -> None:
+def test_normalising_a_project_is_idempotent(rest: str) -> None:
     try:
         project = normalise_project(f"p@https://id.example.com{rest}")
     except ValueError:
@@ -31,6 +31,6 @@ def test_that_form_stays_as_it_is(rest: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_other_text_is_refused_in_words(text: str) -> None:
+def test_invalid_project_is_rejected_with_a_message(text: str) -> None:
     with pytest.raises(ValueError, match=r"^must "):
         normalise_project(text)

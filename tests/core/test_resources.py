@@ -1,4 +1,4 @@
-"""What can be chosen agrees with the flavors there are."""
+"""Configuration choices derived from flavors."""
 
 from itertools import pairwise
 
@@ -22,16 +22,16 @@ flavor_lists = st.lists(
 
 
 def _record(*shapes: tuple[int, int]) -> Flavors:
-    flavors = [Flavor(str(place), f"f{place}", vcpus, ram, 0) for place, (vcpus, ram) in enumerate(shapes)]
+    flavors = [Flavor(str(index), f"f{index}", vcpus, ram, 0) for index, (vcpus, ram) in enumerate(shapes)]
     return flavors_record(flavors)
 
 
-def test_no_flavors_leave_nothing_to_choose() -> None:
+def test_no_flavors_give_no_choices() -> None:
     record = _record()
     assert (record.flavors, record.configs.vcpus, record.configs.ram, record.limits) == ([], [], [], {})
 
 
-def test_values_are_ascending_as_numbers_not_as_text() -> None:
+def test_values_are_sorted_numerically() -> None:
     record = _record((16, 10240), (2, 2048), (1, 512))
     assert record.configs.vcpus == [1, 2, 16]
     assert record.configs.ram == [512, 2048, 10240]
@@ -43,12 +43,12 @@ def test_flavors_that_differ_only_in_disk_give_one_choice() -> None:
     assert (record.configs.vcpus, record.configs.ram, record.limits) == ([1], [512, 1024], {"1": [512, 1024]})
 
 
-def test_flavors_stay_in_the_order_they_came_in() -> None:
+def test_flavors_keep_their_order() -> None:
     assert [flavor.id for flavor in _record((4, 4096), (1, 512), (2, 1024)).flavors] == ["0", "1", "2"]
 
 
 @given(flavor_lists)
-def test_limits_hold_exactly_the_pairs_that_occur(flavors: list[Flavor]) -> None:
+def test_limits_contain_exactly_the_existing_pairs(flavors: list[Flavor]) -> None:
     record = flavors_record(flavors)
     pairs = [(int(vcpus), ram) for vcpus, rams in record.limits.items() for ram in rams]
     assert len(pairs) == len(set(pairs))
@@ -56,14 +56,14 @@ def test_limits_hold_exactly_the_pairs_that_occur(flavors: list[Flavor]) -> None
 
 
 @given(flavor_lists)
-def test_every_list_rises_without_repeats(flavors: list[Flavor]) -> None:
+def test_every_list_is_strictly_ascending(flavors: list[Flavor]) -> None:
     record = flavors_record(flavors)
     for values in (record.configs.vcpus, record.configs.ram, *record.limits.values()):
         assert all(low < high for low, high in pairwise(values))
 
 
 @given(flavor_lists)
-def test_configs_are_the_values_that_occur(flavors: list[Flavor]) -> None:
+def test_configs_contain_exactly_the_existing_values(flavors: list[Flavor]) -> None:
     record = flavors_record(flavors)
     assert set(record.configs.vcpus) == {flavor.vcpus for flavor in flavors}
     assert set(record.configs.ram) == {flavor.ram for flavor in flavors}

@@ -1,4 +1,4 @@
-"""Hosts, origins and identity addresses: brought to one form, or refused."""
+"""Parsing and normalising of hosts, origins and identity URLs."""
 
 import ipaddress
 from string import ascii_letters, digits
@@ -24,40 +24,40 @@ IPV6 = st.ip_addresses(v=6)
 
 
 @given(NAMES, st.one_of(st.just(""), PORTS.map(lambda port: f":{port}")), st.sampled_from(["", "."]))
-def test_a_host_is_its_name_in_lower_case_without_port_and_final_dot(name: str, port: str, dot: str) -> None:
+def test_host_is_lowercased_without_port_and_trailing_dot(name: str, port: str, dot: str) -> None:
     assert parse_host(f"{name}{dot}{port}") == name.lower()
 
 
 @given(IPV6, st.one_of(st.just(""), PORTS.map(lambda port: f":{port}")))
-def test_an_ipv6_host_is_its_address_however_it_is_written(address: ipaddress.IPv6Address, port: str) -> None:
+def test_ipv6_host_is_compressed(address: ipaddress.IPv6Address, port: str) -> None:
     assert parse_host(f"[{address.exploded.upper()}]{port}") == address.compressed
 
 
 @given(IPV4)
-def test_an_ipv4_host_is_its_address(address: ipaddress.IPv4Address) -> None:
+def test_ipv4_host_is_unchanged(address: ipaddress.IPv4Address) -> None:
     assert parse_host(str(address)) == str(address)
 
 
 @given(st.text(max_size=60))
-def test_no_text_breaks_it_and_what_it_gives_is_plain(text: str) -> None:
+def test_any_text_gives_a_plain_host_or_none(text: str) -> None:
     host = parse_host(text)
     assert host is None or (host.isascii() and host == host.lower() and not set(host) & set(" /@?#\\,[]"))
 
 
 @given(st.text(max_size=60))
-def test_the_host_of_a_host_is_itself(text: str) -> None:
+def test_parsing_a_host_is_idempotent(text: str) -> None:
     host = parse_host(text)
     if host is not None and ":" not in host:
         assert parse_host(host) == host
 
 
 @pytest.mark.parametrize("port", ["65536", "99999", "100000", "-1", "+1", "1.5", "x", "\u0663", " 1"])
-def test_a_port_that_is_none_makes_the_host_none(port: str) -> None:
+def test_invalid_port_is_rejected(port: str) -> None:
     assert parse_host(f"localhost:{port}") is None
 
 
 @pytest.mark.parametrize("letter", ["\N{KELVIN SIGN}", "\N{LATIN SMALL LETTER LONG S}", "ü", "\u200b", "。"])
-def test_a_name_beyond_ascii_is_none(letter: str) -> None:
+def test_non_ascii_host_is_rejected(letter: str) -> None:
     assert parse_host(f"a{letter}b.example") is None
 
 
@@ -65,7 +65,7 @@ def test_a_name_beyond_ascii_is_none(letter: str) -> None:
 
 
 @given(SCHEMES, NAMES, PORTS)
-def test_an_origin_has_one_form(scheme: str, name: str, port: int) -> None:
+def test_origin_is_normalised(scheme: str, name: str, port: int) -> None:
     is_default = (scheme, port) in (("http", 80), ("https", 443))
     expected = f"{scheme}://{name.lower()}" + ("" if is_default else f":{port}")
     assert parse_origin(f"{scheme.upper()}://{name.upper()}:{port}") == expected
@@ -80,7 +80,7 @@ def test_origins_of_different_hosts_are_different(scheme: str, first: str, secon
 
 
 @given(st.text(max_size=60))
-def test_whatever_is_taken_for_an_origin_is_one(text: str) -> None:
+def test_parsing_an_origin_is_idempotent(text: str) -> None:
     origin = parse_origin(text)
     assert origin is None or origin.startswith(("http://", "https://"))
     assert origin is None or parse_origin(origin) == origin
@@ -113,31 +113,31 @@ def test_whatever_is_taken_for_an_origin_is_one(text: str) -> None:
         "http://" + "a" * 2001,
     ],
 )
-def test_what_is_no_origin(text: str) -> None:
+def test_invalid_origin_is_rejected(text: str) -> None:
     assert parse_origin(text) is None
 
 
-# Identity addresses.
+# Identity URLs.
 
 
 @given(SCHEMES, NAMES, PORTS, PATHS, st.sampled_from(["", "/"]), st.sampled_from(["", "/v3"]))
-def test_an_address_has_one_form(scheme: str, name: str, port: int, path: str, slash: str, version: str) -> None:
-    plain = normalise_region(f"{scheme}://{name.lower()}:{port}{path}/v3")
-    assert plain is not None
-    assert plain.endswith(path)
-    spelled = f"{scheme.upper()}://{name.swapcase()}:{port}{path}{version}{slash}"
+def test_identity_url_is_normalised(scheme: str, name: str, port: int, path: str, slash: str, version: str) -> None:
+    normalised = normalise_region(f"{scheme}://{name.lower()}:{port}{path}/v3")
+    assert normalised is not None
+    assert normalised.endswith(path)
+    variant = f"{scheme.upper()}://{name.swapcase()}:{port}{path}{version}{slash}"
     if not path.endswith("/v3"):
-        assert normalise_region(spelled) == plain
+        assert normalise_region(variant) == normalised
 
 
 @given(SCHEMES, NAMES, PATHS, PATHS)
-def test_the_case_of_a_path_counts(scheme: str, name: str, first: str, second: str) -> None:
+def test_identity_urls_with_different_paths_differ(scheme: str, name: str, first: str, second: str) -> None:
     one, other = (normalise_region(f"{scheme}://{name}{path}/v3") for path in (first, second))
     assert (one == other) == (first == second)
 
 
 @given(SCHEMES, NAMES, st.sampled_from("?#@\\ \t\r\n\x00\x7f"), st.integers(0, 40))
-def test_an_address_with_a_part_that_has_no_place_in_it_is_none(
+def test_identity_url_with_forbidden_character_is_rejected(
     scheme: str, name: str, character: str, position: int
 ) -> None:
     text = f"{scheme}://{name}:5000/identity/v3"
@@ -145,5 +145,5 @@ def test_an_address_with_a_part_that_has_no_place_in_it_is_none(
 
 
 @given(st.text(max_size=100))
-def test_no_text_breaks_the_normalising(text: str) -> None:
+def test_normalising_never_raises(text: str) -> None:
     assert normalise_region(text) is None or "//" in text

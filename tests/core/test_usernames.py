@@ -1,4 +1,4 @@
-"""Which usernames are plain, and which spellings of a name count as one; MariaDB's own word is in tests/openstack."""
+"""Which usernames are plain, and which spellings fold alike; tests/openstack compares this with MariaDB."""
 
 import sys
 from unicodedata import category
@@ -8,7 +8,7 @@ import pytest
 from cloudconsole.core.usernames import fold_username, is_plain
 
 
-def test_every_control_format_and_unassigned_character_makes_a_name_ambiguous() -> None:
+def test_name_with_invisible_or_unassigned_character_is_not_plain() -> None:
     hidden = [chr(code) for code in range(sys.maxunicode + 1) if category(chr(code)) in ("Cc", "Cf", "Cn")]
     assert len(hidden) > 800_000
     assert [character for character in hidden if is_plain(f"al{character}ice")] == []
@@ -16,7 +16,7 @@ def test_every_control_format_and_unassigned_character_makes_a_name_ambiguous() 
 
 @pytest.mark.parametrize(
     ("first", "last"),
-    # Default_Ignorable_Code_Point, as Unicode lists it, without what is in the categories above.
+    # Default_Ignorable_Code_Point of Unicode, except characters of the categories above.
     [
         (0x034F, 0x034F),
         (0x115F, 0x1160),
@@ -29,7 +29,7 @@ def test_every_control_format_and_unassigned_character_makes_a_name_ambiguous() 
         (0xE0100, 0xE01EF),
     ],
 )
-def test_every_default_ignorable_character_makes_a_name_ambiguous(first: int, last: int) -> None:
+def test_name_with_default_ignorable_character_is_not_plain(first: int, last: int) -> None:
     assert not any(is_plain(f"al{chr(code)}ice") for code in range(first, last + 1))
 
 
@@ -56,12 +56,12 @@ def test_ordinary_names_are_plain(name: str) -> None:
         ("ann lee", "ann\u00a0lee"),
     ],
 )
-def test_spellings_that_a_database_may_equate_are_one(name: str, spelling: str) -> None:
+def test_spellings_that_a_database_may_equate_fold_alike(name: str, spelling: str) -> None:
     assert is_plain(spelling)
     assert fold_username(spelling) == fold_username(name)
 
 
-def test_names_that_no_database_equates_are_apart() -> None:
+def test_different_names_fold_differently() -> None:
     names = [
         "alice",
         "alicia",

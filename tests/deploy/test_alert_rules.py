@@ -1,4 +1,4 @@
-"""What the alert rules name is on the metrics page."""
+"""The alert rules use existing metrics, labels and runbook sections."""
 
 import re
 
@@ -22,12 +22,12 @@ VALUES = {
 
 
 def metrics_of(expression: str) -> list[tuple[str, str]]:
-    """Each metric with what stands in the braces behind it."""
+    """Return each metric with its label matchers."""
     return re.findall(r"\b(cloudconsole_\w+|up)\b(?:\{(.*?)\})?", expression)
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_every_metric_and_every_value_of_a_label_exists(alert: str) -> None:
+def test_every_metric_and_label_value_exists(alert: str) -> None:
     expression = re.sub(r'job="cloudconsole"', "", RULES[alert]["expr"])
     found = metrics_of(expression)
     assert found
@@ -41,26 +41,26 @@ def test_every_metric_and_every_value_of_a_label_exists(alert: str) -> None:
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_a_counter_is_looked_at_by_its_growth_and_nothing_else_is(alert: str) -> None:
+def test_rates_are_used_for_counters_and_only_for_counters(alert: str) -> None:
     for name, _ in metrics_of(RULES[alert]["expr"]):
-        grows = name != "up" and SAMPLES[name].type in ("counter", "histogram")
-        assert bool(re.search(rf"(rate|increase)\(\s*{name}\b", RULES[alert]["expr"])) == grows
+        is_cumulative = name != "up" and SAMPLES[name].type in ("counter", "histogram")
+        assert bool(re.search(rf"(rate|increase)\(\s*{name}\b", RULES[alert]["expr"])) == is_cumulative
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_every_alert_has_a_severity_and_texts(alert: str) -> None:
+def test_every_alert_has_a_severity_and_annotations(alert: str) -> None:
     assert alert.startswith("CloudConsole")
     assert RULES[alert]["labels"]["severity"] in ("critical", "warning")
     assert set(RULES[alert]["annotations"]) == {"summary", "description", "runbook"}
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_every_alert_links_to_its_section_of_the_runbook(alert: str) -> None:
+def test_every_alert_links_to_its_runbook_section(alert: str) -> None:
     path, _, anchor = RULES[alert]["annotations"]["runbook"].partition("#")
     assert anchor == alert.lower()
     assert f"\n## {alert}\n" in (FILE.parents[2] / path).read_text()
 
 
-def test_the_runbook_has_no_other_alerts() -> None:
+def test_runbook_has_no_other_alerts() -> None:
     runbook = (FILE.parents[2] / "docs/operations/runbook.md").read_text()
     assert re.findall(r"^## (.*)$", runbook, re.MULTILINE) == list(RULES)

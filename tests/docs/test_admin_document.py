@@ -1,4 +1,4 @@
-"""The document of the operators' commands: every command is in it, and every example works as it stands there."""
+"""The page on `admin` commands: every command is listed, and every example works unchanged."""
 
 import io
 import re
@@ -17,13 +17,15 @@ from tests.harness import running_server
 DOCUMENT = (Path(__file__).parents[2] / "docs/operations/admin.md").read_text()
 EXAMPLES = [line for block in DOCUMENT.split("```sh\n")[1:] for line in block.partition("```")[0].splitlines()]
 COMMANDS = [
-    (noun.name, verb) for noun in ENTITY_TYPES for verb in (*noun.verbs, *(VERBS if noun.name == "account" else ()))
+    (entity.name, verb)
+    for entity in ENTITY_TYPES
+    for verb in (*entity.verbs, *(VERBS if entity.name == "account" else ()))
 ]
 
 
-@pytest.mark.parametrize(("noun", "verb"), COMMANDS)
-def test_every_command_has_an_example(noun: str, verb: str) -> None:
-    assert any(f"cloudconsole admin {noun} {verb} " in f"{line} " for line in EXAMPLES)
+@pytest.mark.parametrize(("entity", "verb"), COMMANDS)
+def test_every_command_has_an_example(entity: str, verb: str) -> None:
+    assert any(f"cloudconsole admin {entity} {verb} " in f"{line} " for line in EXAMPLES)
 
 
 def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +43,7 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert main(arguments) == 0, line
 
 
-def test_the_default_quotas_are_those_that_tenants_get() -> None:
+def test_documented_default_quotas_match_the_code() -> None:
     section = DOCUMENT.partition("\n## Quotas\n")[2].partition("\n## ")[0]
     defaults = {name: int(number) for name, number in re.findall(r"`(\w+)`\s+(\d+)", section)}
     assert defaults == QUOTA_DEFAULTS

@@ -1,4 +1,4 @@
-"""The command line's document: every command is in it, and every example works as it stands."""
+"""The page on the CLI: every command is listed, and every example works unchanged."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from cloudconsole.cli.commands import COMMANDS
 from cloudconsole.cli.completion import SCRIPTS
 from cloudconsole.cli.config import VARIABLES, read_profiles
-from tests.cli.users import PASSWORD, Person
+from tests.cli.users import PASSWORD, CliUser
 from tests.harness import RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]
@@ -26,11 +26,11 @@ EXAMPLES = [*blocks(DOCUMENT, "sh"), *(block for block in blocks(README, "sh") i
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_example_works_as_it_stands(server: RunningServer, tmp_path: Path, example: str) -> None:
+def test_every_example_works_unchanged(server: RunningServer, tmp_path: Path, example: str) -> None:
     program = tmp_path / "cloudconsole"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cloudconsole "$@"\n')
     program.chmod(0o755)
-    environment = Person(tmp_path).environment(CLOUDCONSOLE_PASSWORD=PASSWORD)
+    environment = CliUser(tmp_path).environment(CLOUDCONSOLE_PASSWORD=PASSWORD)
     variables = clean_environment(**environment)
     done = subprocess.run(
         ["bash", "-eu", "-o", "pipefail"],
@@ -47,16 +47,16 @@ def test_every_example_works_as_it_stands(server: RunningServer, tmp_path: Path,
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS if ".tenant." in command.module])
-def test_every_command_is_in_its_table(command: str) -> None:
+def test_every_command_is_listed(command: str) -> None:
     assert re.search(rf"^\| .*`{command}\b.*\|$", DOCUMENT, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", [*sorted(VARIABLES), "OS_USERNAME", "OS_PASSWORD", "OS_AUTH_URL", *SCRIPTS])
-def test_every_variable_and_shell_is_named(name: str) -> None:
+def test_every_variable_and_shell_is_documented(name: str) -> None:
     assert f"`{name}`" in DOCUMENT or f"| {name} |" in DOCUMENT
 
 
-def test_the_profiles_shown_can_be_used(tmp_path: Path) -> None:
+def test_example_profiles_are_valid(tmp_path: Path) -> None:
     (example,) = blocks(DOCUMENT, "toml")
     file = tmp_path / "config.toml"
     file.write_text(example)

@@ -1,4 +1,4 @@
-"""The page of the conformance kit: its examples work, and every check comes from a section that there is."""
+"""The page on the conformance suite: its examples work, and every check refers to an existing section."""
 
 import json
 import re
@@ -17,13 +17,13 @@ PAGES = {"api": "guide/http-api", "actions": "reference/actions", "errors": "ref
 
 
 @pytest.mark.parametrize("section", sorted({check.section for check in EXTENDED}))
-def test_a_section_of_our_own_is_a_heading_of_our_documentation(section: str) -> None:
+def test_every_section_is_a_heading_of_the_documentation(section: str) -> None:
     page, _, heading = section.partition(": ")
     document = (DOCS / f"{PAGES[page]}.md").read_text("utf-8")
     assert f"\n## {heading}\n" in document if heading else document.startswith("# ")
 
 
-def test_names_of_checks_are_unique_and_what_they_need_runs_before_them() -> None:
+def test_check_ids_are_unique_and_follow_their_dependencies() -> None:
     seen: set[str] = set()
     for check in (*INTERFACE, *EXTENDED):
         assert check.id not in seen
@@ -32,7 +32,7 @@ def test_names_of_checks_are_unique_and_what_they_need_runs_before_them() -> Non
         seen.add(check.id)
 
 
-def test_the_examples_work(server: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_work(server: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     block = (
         PAGE.partition("```sh\n")[2]
@@ -49,7 +49,7 @@ def test_the_examples_work(server: RunningServer, tmp_path: Path, monkeypatch: p
     assert (tmp_path / "report.xml").read_text().startswith("<?xml ")
 
 
-def test_lines_look_as_the_page_shows_them(server: RunningServer) -> None:
+def test_output_matches_the_documented_lines(server: RunningServer) -> None:
     account = ("--region", f"{server.base}/v3", "--username", "demo")
     done = command("conformance", server.base, *account, CLOUDCONSOLE_PASSWORD="console-demo")
     shown = re.findall("^(?:interface:.*|  (?:ok|skipped) .*)$", PAGE, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What pyproject.toml declares: the packages that the code imports, from versions that `make test-versions` tests."""
+"""pyproject.toml declares the packages that the code imports, with minimum versions tested by `make test-versions`."""
 
 import ast
 import re
@@ -16,13 +16,13 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 TEST_GROUP = PYPROJECT["dependency-groups"]["test"]
 EXTRAS = PROJECT["optional-dependencies"].values()
-AT_RUN_TIME = [*PROJECT["dependencies"], *(line for lines in EXTRAS for line in lines)]
+RUNTIME = [*PROJECT["dependencies"], *(line for lines in EXTRAS for line in lines)]
 
-PINNED_BY_ANOTHER = {"pydantic-core"}
-"""pydantic asks for exactly one version of it."""
+PINNED_TRANSITIVELY = {"pydantic-core"}
+"""pydantic requires one exact version of it."""
 
-OF_A_PLUGIN = {"pytest"}
-"""Who uses the pytest plugin has pytest."""
+PLUGIN_HOSTS = {"pytest"}
+"""Users of the pytest plugin have pytest installed."""
 
 
 def _names(lines: list[str]) -> set[str]:
@@ -38,23 +38,23 @@ def _imported() -> Iterator[str]:
                 yield node.module.partition(".")[0]
 
 
-def test_every_package_that_the_code_imports_is_declared() -> None:
+def test_every_imported_package_is_declared() -> None:
     packages = set(_imported()) - sys.stdlib_module_names - {"cloudconsole"}
     distributions = packages_distributions()
     needed = {canonicalize_name(distributions[package][0]) for package in packages}
-    assert needed - PINNED_BY_ANOTHER - OF_A_PLUGIN <= _names(AT_RUN_TIME)
+    assert needed - PINNED_TRANSITIVELY - PLUGIN_HOSTS <= _names(RUNTIME)
 
 
-def test_every_declared_minimum_is_the_version_that_is_tested() -> None:
-    """Fails after a change of a minimum without `make lock`."""
+def test_every_declared_minimum_is_tested() -> None:
+    """Fails if a minimum is changed without `make lock`."""
     locked = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / "requirements/lowest.txt").read_text(), re.MULTILINE))
-    for requirement in map(Requirement, AT_RUN_TIME + TEST_GROUP):
+    for requirement in map(Requirement, RUNTIME + TEST_GROUP):
         (minimum,) = (each.version for each in requirement.specifier if each.operator == ">=")
         version = locked[canonicalize_name(requirement.name)]
         assert version == minimum or version.startswith(f"{minimum}."), requirement
 
 
-def test_the_classifiers_name_the_versions_that_are_tested() -> None:
+def test_classifiers_list_the_tested_versions() -> None:
     versions = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     later = re.search(r"^later=\((.*)\)$", (ROOT / "tests/versions/run").read_text(), re.MULTILINE)
     assert later
@@ -63,8 +63,8 @@ def test_the_classifiers_name_the_versions_that_are_tested() -> None:
     assert set(versions[1:]) <= set(later[1].split())
 
 
-def test_every_dependency_has_a_reason() -> None:
+def test_every_dependency_is_explained() -> None:
     dev = [line for line in PYPROJECT["dependency-groups"]["dev"] if isinstance(line, str)]
     table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Dependencies")[2].lower()
-    for name in (Requirement(line).name for line in AT_RUN_TIME + TEST_GROUP + dev):
+    for name in (Requirement(line).name for line in RUNTIME + TEST_GROUP + dev):
         assert name.lower() in table

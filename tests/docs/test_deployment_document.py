@@ -1,4 +1,4 @@
-"""The document on deployment names what there is."""
+"""The page on deployment matches the deployment files."""
 
 import re
 from pathlib import Path
@@ -13,38 +13,38 @@ DOCUMENT = (ROOT / "docs/operations/deployment.md").read_text()
 NGINX = (ROOT / "deploy/nginx/cloudconsole.conf").read_text()
 
 
-def test_every_file_that_is_copied_is_there() -> None:
+def test_every_copied_file_exists() -> None:
     named = set(re.findall(r"(?<!renewal-hooks/)\bdeploy/[\w./*-]*[\w*]", DOCUMENT))
     assert len(named) >= 8
-    for place in named:
-        assert list(ROOT.glob(place)), place
+    for pattern in named:
+        assert list(ROOT.glob(pattern)), pattern
 
 
-def test_every_file_of_an_operator_is_named() -> None:
+def test_every_deployment_file_is_mentioned() -> None:
     for file in (path for path in (ROOT / "deploy").rglob("*") if path.is_file() and path.parent != UNITS):
         assert file.name in DOCUMENT
 
 
-def test_commands_are_of_the_program_that_the_units_run() -> None:
+def test_commands_use_the_program_of_the_units() -> None:
     programs = set(re.findall(r"(\S*/bin/cloudconsole) (?:init|admin|doctor|serve)", DOCUMENT))
     assert programs == {PROGRAM}
     assert set(re.findall(r"--config (\S+)", DOCUMENT)) == {SETTINGS_FILE}
 
 
-def test_the_image_is_built_as_its_file_says() -> None:
+def test_build_command_matches_the_containerfile() -> None:
     (command,) = re.findall("^#   (.+)", (ROOT / "deploy/container/Containerfile").read_text(), re.MULTILINE)
     assert f"\n{command}\n" in DOCUMENT
 
 
 @pytest.mark.parametrize("page", ["backup-and-retention", "postgresql"])
-def test_the_nightly_retention_is_that_of_the_pages(page: str) -> None:
+def test_nightly_retention_matches_the_pages(page: str) -> None:
     (command,) = service("cloudconsole-prune")["ExecStart"]
     ages = command.partition(f"{SETTINGS_FILE} ")[2]
     assert f"\ncloudconsole admin prune {ages}\n" in (ROOT / f"docs/operations/{page}.md").read_text()
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("documented", "directive"),
     [
         (f"{Settings().max_body // 1024} KiB for a body", "client_max_body_size 64k"),
         ("100 requests per second (burst 200)", "zone=cloudconsole_calls:10m rate=100r/s"),
@@ -56,6 +56,6 @@ def test_the_nightly_retention_is_that_of_the_pages(page: str) -> None:
         (f"{Settings().request_timeout} s without progress", "client_body_timeout 30s"),
     ],
 )
-def test_the_limits_of_nginx_are_documented(written: str, meant: str) -> None:
-    assert written in " ".join(DOCUMENT.split())
-    assert meant in NGINX
+def test_nginx_limits_are_documented(documented: str, directive: str) -> None:
+    assert documented in " ".join(DOCUMENT.split())
+    assert directive in NGINX

@@ -1,4 +1,4 @@
-"""The doctor's page lists every check there is, in their order."""
+"""The page on the doctor lists every check, in order."""
 
 from pathlib import Path
 
@@ -9,6 +9,6 @@ DOCTOR = (Path(__file__).parents[2] / "docs/operations/doctor.md").read_text()
 
 def test_every_check_is_documented() -> None:
     rows = [line.split("|")[1].strip() for line in DOCTOR.splitlines() if line.startswith("|")]
-    # What a check looks at on PostgreSQL may have a row of its own.
+    # A check may have a separate row for PostgreSQL.
     names = dict.fromkeys(row.partition(", on ")[0] for row in rows[2:])
     assert list(names) == list(CHECKS)

@@ -1,4 +1,4 @@
-"""The documents name every setting and dependency there is; what they show works."""
+"""The documents list every setting, and their examples and links are valid."""
 
 import re
 import tomllib
@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)
-def test_every_setting_is_documented_with_what_it_may_be(setting: Setting) -> None:
+def test_every_setting_is_documented_with_its_values(setting: Setting) -> None:
     document = (ROOT / "docs/reference/settings.md").read_text()
     (row,) = (line for line in document.splitlines() if line.startswith(f"| `{setting.name}` |"))
     assert row.endswith(f"| {setting.kind.requirement} | {setting.help} |")
 
 
-def test_the_sample_file_with_every_line_in_force_gives_the_defaults(tmp_path: Path) -> None:
+def test_uncommented_sample_file_gives_the_defaults(tmp_path: Path) -> None:
     sample = (ROOT / "docs/reference/cloudconsole.toml").read_text()
     file = tmp_path / "cloudconsole.toml"
     file.write_text(re.sub(r"^#(?=[a-z])", "", sample, flags=re.MULTILINE))
@@ -31,7 +31,7 @@ def test_the_sample_file_with_every_line_in_force_gives_the_defaults(tmp_path: P
     assert set(tomllib.loads(file.read_text())) == with_default
 
 
-def test_every_example_of_the_sample_file_can_be_used(tmp_path: Path) -> None:
+def test_every_example_in_the_sample_file_is_valid(tmp_path: Path) -> None:
     sample = (ROOT / "docs/reference/cloudconsole.toml").read_text()
     examples = re.findall(r"^# for example: (.*)$", sample, re.MULTILINE)
     file = tmp_path / "cloudconsole.toml"
@@ -44,7 +44,7 @@ def test_every_example_of_the_sample_file_can_be_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "document", ["reference/settings", "operations/deployment", "operations/openstack", "operations/postgresql"]
 )
-def test_every_settings_file_in_a_document_can_be_used(document: str, tmp_path: Path) -> None:
+def test_every_settings_file_in_a_document_is_valid(document: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```toml\n(.*?)^```", (ROOT / f"docs/{document}.md").read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
@@ -57,7 +57,7 @@ def _anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_link_leads_to_a_file_and_a_heading() -> None:
+def test_every_link_target_exists() -> None:
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)]*)\)", document.read_text()):
             path, _, anchor = target.partition("#")
@@ -71,14 +71,14 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
 CLOUD_FILE = (ROOT / "docs/operations/cloud-file.md").read_text()
 
 
-def _block(document: str, begin: str) -> str:
-    (block,) = (part.partition("\n")[2] for part in document.split("```") if part.startswith(begin))
+def _block(document: str, start: str) -> str:
+    (block,) = (part.partition("\n")[2] for part in document.split("```") if part.startswith(start))
     return block
 
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """The document's cloud file beside its password file."""
+    """The documented cloud file, with its password file."""
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets/demo").write_text("a password\n")
     file = tmp_path / "cloud.yaml"
@@ -86,16 +86,16 @@ def example(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_example_of_a_cloud_file_has_no_problems(example: Path) -> None:
+def test_example_cloud_file_is_valid(example: Path) -> None:
     model, passwords = read_cloud_file(example, UTC)
     assert [tenant.name for tenant in model.tenants] == ["demo"]
     assert passwords == {"demo": "a password"}
 
 
-def test_problems_are_listed_as_the_document_shows_them(example: Path) -> None:
+def test_problems_are_listed_as_documented(example: Path) -> None:
     (example.parent / "secrets/demo").unlink()
     example.write_text(example.read_text().replace("kind: volume, unit: gb", "kind: volume, unit: vcpu"))
-    with pytest.raises(CloudFileError) as refused:
+    with pytest.raises(CloudFileError) as error:
         read_cloud_file(example, UTC)
     shown = _block(CLOUD_FILE, "\ncloud.yaml:")
-    assert str(refused.value).replace(f"{example.parent}/", "") == shown.strip()
+    assert str(error.value).replace(f"{example.parent}/", "") == shown.strip()

@@ -1,4 +1,4 @@
-"""The generated documents are those that the code gives now, and name every action, field and error there is."""
+"""The generated documents are up to date and list every action, field and error."""
 
 import subprocess
 import sys
@@ -28,52 +28,52 @@ def build_docs(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
     )
 
 
-class Renewed(NamedTuple):
+class Rebuilt(NamedTuple):
     folder: Path
     check: "subprocess.CompletedProcess[str]"
     write: "subprocess.CompletedProcess[str]"
 
 
 @pytest.fixture(scope="module")
-def renewed(tmp_path_factory: pytest.TempPathFactory) -> Renewed:
-    """A copy of what is generated and of what generates it: a changed and a missing one, looked for, then written."""
+def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> Rebuilt:
+    """A copy of the documents and their generator, checked and rebuilt with one document changed and one missing."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("tools", "docs", "src"):
         copytree(ROOT / name, folder / name)
     (folder / "docs/reference/errors.md").write_text(ERRORS_PAGE.replace("not_found", "lost"), "utf-8")
     (folder / "docs/reference/actions.md").unlink()
-    return Renewed(folder, build_docs(folder, "--check"), build_docs(folder))
+    return Rebuilt(folder, build_docs(folder, "--check"), build_docs(folder))
 
 
-def test_they_are_up_to_date() -> None:
+def test_generated_documents_are_up_to_date() -> None:
     done = build_docs(ROOT, "--check")
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
-def test_those_that_differ_or_are_missing_are_named(renewed: Renewed) -> None:
+def test_check_lists_outdated_and_missing_documents(rebuilt: Rebuilt) -> None:
     differs = "".join(f"docs/reference/{name}.md: differs; run: make docs\n" for name in ("actions", "errors"))
-    assert (renewed.check.returncode, renewed.check.stdout) == (1, differs)
+    assert (rebuilt.check.returncode, rebuilt.check.stdout) == (1, differs)
 
 
-def test_they_are_written_and_no_others(renewed: Renewed) -> None:
-    assert (renewed.write.returncode, renewed.write.stdout) == (
+def test_only_outdated_and_missing_documents_are_written(rebuilt: Rebuilt) -> None:
+    assert (rebuilt.write.returncode, rebuilt.write.stdout) == (
         0,
         "docs/reference/actions.md: written\ndocs/reference/errors.md: written\n",
     )
 
 
 @pytest.mark.parametrize(("name", "page"), [("actions", ACTIONS_PAGE), ("errors", ERRORS_PAGE)])
-def test_what_is_written_is_the_page(renewed: Renewed, name: str, page: str) -> None:
-    assert (renewed.folder / f"docs/reference/{name}.md").read_text("utf-8") == page
+def test_written_documents_match_the_committed_ones(rebuilt: Rebuilt, name: str, page: str) -> None:
+    assert (rebuilt.folder / f"docs/reference/{name}.md").read_text("utf-8") == page
 
 
-def test_another_argument_is_refused() -> None:
+def test_unknown_argument_is_rejected() -> None:
     done = build_docs(ROOT, "--chekc")
     assert (done.returncode, done.stderr) == (2, "usage: python -m tools.build_docs [--check]\n")
 
 
 @pytest.mark.parametrize("error", ApiError.__subclasses__(), ids=lambda error: error.error)
-def test_every_error_is_documented_with_its_code_and_words(error: type[ApiError]) -> None:
+def test_every_error_is_documented_with_code_and_messages(error: type[ApiError]) -> None:
     rows = [line for line in ERRORS_PAGE.splitlines() if f"| `{error.error}` |" in line]
     assert rows[0].startswith(f"| {error.code} |")
     assert error.text.en in rows[-1]

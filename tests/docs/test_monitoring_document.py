@@ -1,4 +1,4 @@
-"""The document on watching a console says what there is to see."""
+"""The page on monitoring matches the metrics and the log."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from cloudconsole.spec.actions import ACTIONS
 DOCUMENT = (Path(__file__).parents[2] / "docs/operations/monitoring.md").read_text()
 
 
-def test_the_table_has_every_metric_and_no_other() -> None:
+def test_table_lists_exactly_the_existing_metrics() -> None:
     table = [
         tuple(cell.strip() for cell in line.strip("|").split("|"))
         for line in DOCUMENT.splitlines()
@@ -22,10 +22,10 @@ def test_the_table_has_every_metric_and_no_other() -> None:
     ]
 
 
-def test_every_name_of_a_call_is_explained() -> None:
+def test_every_operation_is_explained() -> None:
     for name in {*OPERATIONS, GONE} - {action.name for action in ACTIONS}:
         assert f"`{name}`" in DOCUMENT
 
 
-def test_the_bound_of_audit_lines_is_the_documented_one() -> None:
+def test_limit_of_log_lines_is_documented() -> None:
     assert f"at most {RECORDS_PER_SECOND} lines a second" in DOCUMENT

@@ -1,4 +1,4 @@
-"""The document on an OpenStack behind the console: what stands there is so, and what is shown can be pasted."""
+"""The page on OpenStack: defaults match the code, and examples work unchanged."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
 
 
-def test_the_settings_file_is_what_becomes_of_the_clouds_file(tmp_path: Path) -> None:
+def test_settings_file_corresponds_to_the_clouds_file(tmp_path: Path) -> None:
     (clouds,), (settings,) = blocks("yaml"), blocks("toml")
     (cloud,) = yaml.safe_load(clouds)["clouds"].values()
     (tmp_path / "cloudconsole.toml").write_text(settings)
@@ -34,7 +34,7 @@ def test_the_settings_file_is_what_becomes_of_the_clouds_file(tmp_path: Path) ->
     assert f'# ca_file = "{cloud["cacert"]}"' in settings
 
 
-def test_every_command_for_prices_works(cloudconsole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_price_command_works(cloudconsole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks("sh") for line in block.splitlines() if " admin " in line]
     assert len(lines) > 5
@@ -44,7 +44,7 @@ def test_every_command_for_prices_works(cloudconsole: Run, tmp_path: Path, monke
         assert done.code == 0, (line, done.err)
 
 
-def test_the_defaults_are_those_of_the_settings() -> None:
-    told = re.findall(r"`([a-z_]+)`\s+\((\d+)[;)]", DOCUMENT)
-    assert {name for name, _ in told} >= {"identity_recheck", "cloud_cache", "flavor_cache", "cloud_concurrency"}
-    assert all(SETTINGS[name].default == int(number) for name, number in told)
+def test_documented_defaults_match_the_settings() -> None:
+    documented = re.findall(r"`([a-z_]+)`\s+\((\d+)[;)]", DOCUMENT)
+    assert {name for name, _ in documented} >= {"identity_recheck", "cloud_cache", "flavor_cache", "cloud_concurrency"}
+    assert all(SETTINGS[name].default == int(number) for name, number in documented)

@@ -1,4 +1,4 @@
-"""The client's document, and what the README shows of it: the programs work as they stand."""
+"""The page on the Python client, and the README: every example program works unchanged."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("program", "printed"), list(zip(PROGRAMS, PRINTED, strict=True)))
-def test_the_programs_work_as_they_stand(server: RunningServer, program: str, printed: str) -> None:
+def test_every_program_prints_the_expected_output(server: RunningServer, program: str, printed: str) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program.replace("http://127.0.0.1:8000", server.base)],
         env=clean_environment(),

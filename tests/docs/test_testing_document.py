@@ -1,4 +1,4 @@
-"""The document of the console for the desk: every example works as it stands there, and prints what is shown."""
+"""The page on testing: every example works unchanged and prints the documented output."""
 
 import json
 import os
@@ -28,34 +28,34 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
 
 
-def test_the_first_test_passes(tmp_path: Path) -> None:
+def test_first_example_passes(tmp_path: Path) -> None:
     first, _ = blocks("python")
     assert len(first.splitlines()) == 5
     assert_passed(run_pytest(tmp_path, first), 1)
 
 
-def test_the_other_tests_pass(tmp_path: Path) -> None:
+def test_other_examples_pass(tmp_path: Path) -> None:
     _, others = blocks("python")
     assert_passed(run_pytest(tmp_path, others), others.count("def test_"))
 
 
-def test_every_option_of_the_plugin_is_shown(tmp_path: Path) -> None:
+def test_every_plugin_option_is_documented(tmp_path: Path) -> None:
     (ini,) = blocks("ini")
     shown = {line.partition(" = ")[0] for line in ini.splitlines()[1:]}
     assert shown == {f"cloudconsole_{name}" for name in (*OPTIONS, "clock_fixed", "flags")}
     (tmp_path / "pytest.ini").write_text(ini)
-    assert_passed(run_pytest(tmp_path, "def test_mine(): pass\n", "--strict-config"), 1)
+    assert_passed(run_pytest(tmp_path, "def test_example(): pass\n", "--strict-config"), 1)
 
 
 @needs_curl
-def test_the_session_by_hand_prints_what_is_shown(tmp_path: Path) -> None:
-    place = tmp_path / "bin"
-    place.mkdir()
-    (place / "cloudconsole").write_text(f'#!/bin/sh\nexec {sys.executable} -m cloudconsole "$@"\n')
-    (place / "cloudconsole").chmod(0o700)
+def test_shell_session_prints_the_documented_output(tmp_path: Path) -> None:
+    bin_directory = tmp_path / "bin"
+    bin_directory.mkdir()
+    (bin_directory / "cloudconsole").write_text(f'#!/bin/sh\nexec {sys.executable} -m cloudconsole "$@"\n')
+    (bin_directory / "cloudconsole").chmod(0o700)
     _, *session = blocks("sh")
     line, *shown = blocks("json")
-    environment = clean_environment(PATH=f"{place}:{os.environ['PATH']}", TMPDIR=str(tmp_path))
+    environment = clean_environment(PATH=f"{bin_directory}:{os.environ['PATH']}", TMPDIR=str(tmp_path))
     done = subprocess.run(
         ["bash", "-eum"],
         input="".join(session) + "wait\n",
@@ -68,14 +68,14 @@ def test_the_session_by_hand_prints_what_is_shown(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "200\n" + "".join(shown)
-    told = json.loads((tmp_path / "console.json").read_text())
-    assert told.keys() == json.loads(line).keys()
-    assert told["accounts"] == json.loads(line)["accounts"]
-    assert not Path(told["data"]).exists()
+    announced = json.loads((tmp_path / "console.json").read_text())
+    assert announced.keys() == json.loads(line).keys()
+    assert announced["accounts"] == json.loads(line)["accounts"]
+    assert not Path(announced["data"]).exists()
 
 
 @pytest.mark.parametrize("flag", [*FLAGS, UNTIL_STDIN_ENDS, "--sample", "--cloud", "--json"])
-def test_every_flag_of_the_desk_is_in_the_table_and_in_the_help(flag: str) -> None:
+def test_every_test_mode_flag_is_in_the_table_and_the_help(flag: str) -> None:
     assert re.search(rf"^\| `{flag}[` ]", DOCUMENT, re.MULTILINE)
     parser = Parser()
     serve.add_arguments(parser)
@@ -83,11 +83,11 @@ def test_every_flag_of_the_desk_is_in_the_table_and_in_the_help(flag: str) -> No
 
 
 @pytest.mark.parametrize("field", FAULT_FIELDS)
-def test_every_field_of_a_fault_is_in_the_table(field: str) -> None:
+def test_every_fault_field_is_in_the_table(field: str) -> None:
     assert f"\n| `{field}` |" in DOCUMENT
 
 
 @pytest.mark.parametrize("name", [name for name in vars(ConsoleServer) if not name.startswith("_")])
-def test_everything_a_test_can_do_with_its_console_is_in_the_table(name: str) -> None:
+def test_every_member_of_the_server_fixture_is_in_the_table(name: str) -> None:
     table = DOCUMENT.partition("| of `cloudconsole_server` | |")[2].partition("\n\n")[0]
     assert re.search(rf"`{name}[`(]", table)

@@ -1,4 +1,4 @@
-"""Processes of a serving console, seen and steered from outside; on Linux."""
+"""Inspect and control the processes of a running console from outside (Linux only)."""
 
 import json
 import os
@@ -11,29 +11,29 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from tests.fork_server import run_warm
-from tests.harness import OverHttp, RunningServer, clean_environment
+from tests.fork_server import run_forked
+from tests.harness import HttpTransport, RunningServer, clean_environment
 
 Result = TypeVar("Result")
 
 
 def eventually(attempt: Callable[[], Result | None], *, tries: int = 2400) -> Result:
-    """The first result that is true; waits for it, but not for ever."""
+    """Poll until `attempt` returns a true value, and return it; fail after `tries` polls."""
     for _ in range(tries):
         result = attempt()
         if result:
             return result
         time.sleep(0.05)
-    raise AssertionError("it did not come about")
+    raise AssertionError("timed out")
 
 
 def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """`cloudconsole` with these arguments, to its end."""
-    return run_warm(arguments, clean_environment(**environment))
+    """Run `cloudconsole` with these arguments and wait for it to exit."""
+    return run_forked(arguments, clean_environment(**environment))
 
 
 def workers(server: RunningServer) -> set[int]:
-    """The process ids of a supervisor's workers."""
+    """Return the process ids of a supervisor's workers."""
     return children_of(server.process.pid)
 
 
@@ -56,33 +56,33 @@ def _processes() -> Iterator[tuple[int, tuple[int, str]]]:
 
 
 @contextmanager
-def connection_to(server: RunningServer, worker: int) -> Iterator[OverHttp]:
-    """A connection that this worker serves: the others stand still while it is made."""
+def connection_to(server: RunningServer, worker: int) -> Iterator[HttpTransport]:
+    """Connect to this worker: the others are paused until the connection is accepted."""
     others = workers(server) - {worker}
-    wire = OverHttp(server.base)
+    transport = HttpTransport(server.base)
     try:
         for other in others:
             os.kill(other, signal.SIGSTOP)
-        serving = wire_worker(server, wire)
+        serving = wire_worker(server, transport)
     finally:
         for other in others:
             with suppress(ProcessLookupError):
                 os.kill(other, signal.SIGCONT)
     assert serving == worker
     try:
-        yield wire
+        yield transport
     finally:
-        wire.close()
+        transport.close()
 
 
-def wire_worker(server: RunningServer, wire: OverHttp) -> int:
-    """The process that serves a connection, by the log line of a call over it."""
+def wire_worker(server: RunningServer, transport: HttpTransport) -> int:
+    """Return the process that serves a connection, found by the log line of a request over it."""
     name = uuid4().hex
-    assert wire.send("GET", "/api/", [("X-Request-ID", name)]).status == 200
+    assert transport.send("GET", "/api/", [("X-Request-ID", name)]).status == 200
     found = eventually(lambda: [line for line in log_lines(server) if line["request_id"] == name])
     return int(found[0]["process"])
 
 
 def log_lines(server: RunningServer) -> list[dict[str, Any]]:
-    """What a server has logged so far, which must be JSON; its last line may still be under way."""
+    """Parse what a server has logged so far as JSON; an incomplete last line is skipped."""
     return [json.loads(line) for line in server.log().split("\n")[:-1]]

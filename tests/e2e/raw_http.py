@@ -1,4 +1,4 @@
-"""Bytes to and from a listening server, without an HTTP library between."""
+"""Exchange raw bytes with a listening server, without an HTTP library."""
 
 import socket
 import time
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from tests.harness import HeaderPairs, Reply, RunningServer
 
 PAUSE = 0.03
-"""Between two pieces that must not arrive as one."""
+"""Seconds between two pieces that must not arrive in one packet."""
 
 
-class Raw:
-    """One connection."""
+class RawConnection:
+    """A connection to a server."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -20,14 +20,14 @@ class Raw:
         self._incoming = connection.makefile("rb")
 
     def send(self, *pieces: bytes) -> None:
-        """Send each piece as a packet of its own."""
+        """Send each piece in a separate packet."""
         for number, piece in enumerate(pieces):
             if number:
                 time.sleep(PAUSE)
             self.socket.sendall(piece)
 
-    def send_until_refused(self, pieces: Iterable[bytes]) -> int:
-        """Send until the other side no longer takes it; gives how many bytes went out before."""
+    def send_until_closed(self, pieces: Iterable[bytes]) -> int:
+        """Send until the server closes the connection; return the number of bytes sent."""
         sent = 0
         try:
             for piece in pieces:
@@ -38,12 +38,12 @@ class Raw:
         return sent
 
     def answer(self, *, to: str = "GET") -> Reply:
-        """The next whole answer; a connection that ends or is reset before it is a failure."""
+        """Read the next complete response; fail if the connection is closed or reset first."""
         status_line = self._incoming.readline()
-        assert status_line.startswith(b"HTTP/1.1 "), f"no answer but {status_line!r}"
+        assert status_line.startswith(b"HTTP/1.1 "), f"no response but {status_line!r}"
         headers: HeaderPairs = []
         while (line := self._incoming.readline()) != b"\r\n":
-            assert line.endswith(b"\r\n"), f"a header line broke off: {line!r}"
+            assert line.endswith(b"\r\n"), f"truncated header line: {line!r}"
             name, _, value = line.decode("latin-1").partition(":")
             headers.append((name, value.strip()))
         reply = Reply(int(status_line.split()[1]), headers, b"")
@@ -51,11 +51,11 @@ class Raw:
         if to == "HEAD" or reply.status in (100, 204):
             length = 0
         body = self._incoming.read(length)
-        assert len(body) == length, "the answer broke off"
+        assert len(body) == length, "truncated response"
         return Reply(reply.status, headers, body)
 
     def rest(self) -> bytes:
-        """Everything until the other side closes; a reset fails the test, as does a connection left open."""
+        """Read until the server closes the connection; fail if it is reset or stays open."""
         return self._incoming.read()
 
     def close(self) -> None:
@@ -64,8 +64,8 @@ class Raw:
 
 
 @contextmanager
-def raw_connection(server: RunningServer) -> Iterator[Raw]:
-    connection = Raw(server.connect())
+def raw_connection(server: RunningServer) -> Iterator[RawConnection]:
+    connection = RawConnection(server.connect())
     try:
         yield connection
     finally:
@@ -75,7 +75,7 @@ def raw_connection(server: RunningServer) -> Iterator[Raw]:
 def request(
     method: str, target: str, headers: HeaderPairs | None = None, body: bytes = b"", *, version: str = "HTTP/1.1"
 ) -> bytes:
-    """A request's bytes, with exactly these headers and a loopback Host where none is among them."""
+    """Encode a request with exactly these headers, plus a loopback Host if there is none."""
     pairs = list(headers or [])
     if not any(name.lower() == "host" for name, _ in pairs):
         pairs.insert(0, ("Host", "127.0.0.1"))

@@ -1,6 +1,6 @@
-"""Records and ends resources, a transaction each, and says so after every commit; for a test that kills it.
+"""Add and end resources, one per transaction, and print a line after each commit; for a test that kills it.
 
-Arguments: the data folder and a prefix for the new resources' ids.
+Arguments: the data directory and a prefix for the ids of new resources.
 """
 
 import sys
@@ -14,19 +14,19 @@ from cloudconsole.store.sqlite.engine import open_engine
 
 def main(folder: Path, prefix: str) -> None:
     engine = open_engine(folder, "cloud")
-    with operator_transaction(engine, actor="tests", now=0) as desk:
-        node = NODES.list(desk)[0]["name"]
+    with operator_transaction(engine, actor="tests", now=0) as transaction:
+        node = NODES.list(transaction)[0]["name"]
     number = 0
     while True:
         number += 1
         name = f"{prefix}-{number}"
         values = {"tenant": "demo", "id": name, "kind": "volume", "name": name, "node": node, "size": number}
-        with operator_transaction(engine, actor="tests", now=int(time.time()), force=True) as desk:
-            RESOURCES.add(desk, values)
+        with operator_transaction(engine, actor="tests", now=int(time.time()), force=True) as transaction:
+            RESOURCES.add(transaction, values)
         print("recorded", name, flush=True)
         if number % 3 == 0:
-            with operator_transaction(engine, actor="tests", now=int(time.time())) as desk:
-                RESOURCES.end(desk, name)
+            with operator_transaction(engine, actor="tests", now=int(time.time())) as transaction:
+                RESOURCES.end(transaction, name)
             print("ended", name, flush=True)
 
 

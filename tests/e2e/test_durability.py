@@ -1,4 +1,4 @@
-"""Killed without warning, again and again, in the middle of writing: whatever was acknowledged is still so."""
+"""Durability: changes acknowledged before a SIGKILL in the middle of writing are never lost."""
 
 import os
 import random
@@ -17,15 +17,15 @@ import pytest
 
 from tests.e2e import resource_writer
 from tests.e2e.processes import eventually, workers
-from tests.harness import Caller, OverHttp, RunningServer, clean_environment, running_server
+from tests.harness import ApiClient, HttpTransport, RunningServer, clean_environment, running_server
 
 ROUNDS = 4
-VISITORS = 3
+CLIENTS = 3
 
 
 @dataclass
 class Acknowledged:
-    """What was answered or reported before a kill; what was under way then is in none of these."""
+    """Changes confirmed before a kill; changes in progress at the time are not included."""
 
     logins: list[dict[str, str]] = field(default_factory=list)
     logouts: list[dict[str, str]] = field(default_factory=list)
@@ -33,23 +33,23 @@ class Acknowledged:
     ended: set[str] = field(default_factory=set)
 
 
-def visit(server: RunningServer, seen: Acknowledged) -> None:
-    """Log in and, every other time, out again, until the server is gone."""
-    wire = OverHttp(server.base)
+def log_in_and_out(server: RunningServer, acknowledged: Acknowledged) -> None:
+    """Log in and, every other time, log out again, until the server is gone."""
+    transport = HttpTransport(server.base)
     try:
         for number in range(10_000):
-            caller = Caller(wire)
-            assert caller.login().status == 200
+            client = ApiClient(transport)
+            assert client.login().status == 200
             if number % 2:
-                seen.logins.append(dict(caller.cookies))
+                acknowledged.logins.append(dict(client.cookies))
                 continue
-            cookies = dict(caller.cookies)
-            assert caller.logout().status == 200
-            seen.logouts.append(cookies)
+            cookies = dict(client.cookies)
+            assert client.logout().status == 200
+            acknowledged.logouts.append(cookies)
     except (OSError, HTTPException):
         return
     finally:
-        wire.close()
+        transport.close()
 
 
 @contextmanager
@@ -68,16 +68,16 @@ def writing_resources(data: Path, prefix: str, report: Path) -> Iterator["subpro
         process.wait()
 
 
-def read_report(report: Path, seen: Acknowledged) -> None:
-    """The writer's acknowledgements; a last line without its end was not made."""
+def read_report(report: Path, acknowledged: Acknowledged) -> None:
+    """Collect the writer's acknowledgements; an incomplete last line does not count."""
     for line in report.read_text().splitlines(keepends=True):
         if line.endswith("\n"):
-            what, name = line.split()
-            (seen.recorded if what == "recorded" else seen.ended).add(name)
+            change, name = line.split()
+            (acknowledged.recorded if change == "recorded" else acknowledged.ended).add(name)
 
 
-def kill_in_the_middle(server: RunningServer, writer: "subprocess.Popen[bytes]", report: Path) -> None:
-    """Kill the server, its workers and the writer at a moment of no one's choosing, once all of them are at it."""
+def kill_while_writing(server: RunningServer, writer: "subprocess.Popen[bytes]", report: Path) -> None:
+    """Kill the server, its workers and the writer at a random moment, once all of them are writing."""
     eventually(lambda: report.stat().st_size > 0)
     time.sleep(random.uniform(0.2, 0.7))
     processes = [server.process.pid, *workers(server), writer.pid]
@@ -93,53 +93,55 @@ def assert_sound(data: Path) -> None:
             assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-def assert_resources_kept(data: Path, seen: Acknowledged) -> None:
+def assert_resources_saved(data: Path, acknowledged: Acknowledged) -> None:
     with closing(sqlite3.connect(data / "cloud.db")) as connection:
         found = dict(connection.execute("SELECT id, ended_at IS NOT NULL FROM resources").fetchall())
-    assert seen.recorded <= set(found)
-    assert seen.ended <= {name for name, has_ended in found.items() if has_ended}
+    assert acknowledged.recorded <= set(found)
+    assert acknowledged.ended <= {name for name, has_ended in found.items() if has_ended}
 
 
 def assert_totals_right(data: Path) -> None:
     columns = "COUNT(*), SUM(vcpus), SUM(ram_mb), SUM(size_gb)"
     counted = f"SELECT tenant_id, kind, COALESCE(node_id, 0), {columns} FROM resources WHERE ended_at IS NULL"
-    kept = "SELECT tenant_id, kind, node_id, items, vcpus, ram_mb, size_gb FROM totals WHERE items <> 0"
+    stored = "SELECT tenant_id, kind, node_id, items, vcpus, ram_mb, size_gb FROM totals WHERE items <> 0"
     with closing(sqlite3.connect(data / "cloud.db")) as connection:
         recount = connection.execute(f"{counted} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3").fetchall()
-        assert connection.execute(f"{kept} ORDER BY 1, 2, 3").fetchall() == recount
+        assert connection.execute(f"{stored} ORDER BY 1, 2, 3").fetchall() == recount
         nothing_left = "items = 0 AND (vcpus, ram_mb, ram_gb, size_gb) <> (0, 0, 0, 0)"
         assert connection.execute(f"SELECT * FROM totals WHERE {nothing_left}").fetchall() == []
 
 
-def assert_sessions_kept(server: RunningServer, seen: Acknowledged) -> None:
-    wire = OverHttp(server.base)
-    assert {Caller(wire, cookies).call("GetUrlList").status for cookies in seen.logins} == {200}
-    assert {Caller(wire, cookies).call("GetUrlList").error for cookies in seen.logouts} == {"login_required"}
-    wire.close()
+def assert_sessions_saved(server: RunningServer, acknowledged: Acknowledged) -> None:
+    transport = HttpTransport(server.base)
+    assert {ApiClient(transport, cookies).call("GetUrlList").status for cookies in acknowledged.logins} == {200}
+    assert {ApiClient(transport, cookies).call("GetUrlList").error for cookies in acknowledged.logouts} == {
+        "login_required"
+    }
+    transport.close()
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_what_was_acknowledged_survives_kills(tmp_path: Path, count: int) -> None:
-    data, seen = tmp_path / "data", Acknowledged()
+def test_acknowledged_changes_survive_kills(tmp_path: Path, count: int) -> None:
+    data, acknowledged = tmp_path / "data", Acknowledged()
     for number in range(ROUNDS // 2):
         with running_server(tmp_path, "--workers", str(count)) as server:
-            if seen.logins:
-                assert_sessions_kept(server, seen)
+            if acknowledged.logins:
+                assert_sessions_saved(server, acknowledged)
             report = tmp_path / f"report-{number}"
-            visitors = [threading.Thread(target=visit, args=(server, seen)) for _ in range(VISITORS)]
+            clients = [threading.Thread(target=log_in_and_out, args=(server, acknowledged)) for _ in range(CLIENTS)]
             with writing_resources(data, f"round-{number}", report) as writer:
-                for visitor in visitors:
-                    visitor.start()
-                eventually(lambda: seen.logins and seen.logouts)
-                kill_in_the_middle(server, writer, report)
-            for visitor in visitors:
-                visitor.join(timeout=60)
-            read_report(report, seen)
+                for thread in clients:
+                    thread.start()
+                eventually(lambda: acknowledged.logins and acknowledged.logouts)
+                kill_while_writing(server, writer, report)
+            for thread in clients:
+                thread.join(timeout=60)
+            read_report(report, acknowledged)
             server.process.wait()
         assert_sound(data)
-        assert_resources_kept(data, seen)
+        assert_resources_saved(data, acknowledged)
         assert_totals_right(data)
-    assert seen.recorded
-    assert seen.ended
+    assert acknowledged.recorded
+    assert acknowledged.ended
     with running_server(tmp_path) as server:
-        assert_sessions_kept(server, seen)
+        assert_sessions_saved(server, acknowledged)

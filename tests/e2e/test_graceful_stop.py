@@ -1,4 +1,4 @@
-"""A stop under load, seen by clients: every request on a completed connection gets a response, none is reset."""
+"""Graceful stop under load: every request on an accepted connection gets a response, none is reset."""
 
 import os
 import signal
@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.processes import eventually, workers
-from tests.e2e.raw_http import Raw, raw_connection, request
+from tests.e2e.raw_http import RawConnection, raw_connection, request
 from tests.harness import RunningServer, running_server
 
 CLIENTS = 8
 
 
 class ConnectionPerRequest(threading.Thread):
-    """A client that opens a connection for each request until it is refused one."""
+    """A client that opens a connection for each request until connections are refused."""
 
     def __init__(self, server: RunningServer) -> None:
         super().__init__(daemon=True)
@@ -30,9 +30,9 @@ class ConnectionPerRequest(threading.Thread):
                 self.outcomes[self._send()] += 1
 
     def _send(self) -> int | str:
-        connection = Raw(self._server.connect())
+        connection = RawConnection(self._server.connect())
         try:
-            # A response may have been sent and the connection ended before the request is.
+            # The server may respond and close the connection before the request is sent.
             with suppress(ConnectionError):
                 connection.send(request("GET", "/api/"))
             return connection.answer().status
@@ -44,7 +44,7 @@ class ConnectionPerRequest(threading.Thread):
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("metrics", [False, True])
-def test_no_connection_is_reset(tmp_path: Path, count: int, metrics: bool) -> None:
+def test_no_connection_is_reset_while_stopping(tmp_path: Path, count: int, metrics: bool) -> None:
     flags = ["--workers", str(count), *(["--metrics", "127.0.0.1:0"] if metrics else [])]
     with running_server(tmp_path, *flags, "--access-log", "false") as server:
         clients = [ConnectionPerRequest(server) for _ in range(CLIENTS)]
@@ -59,7 +59,7 @@ def test_no_connection_is_reset(tmp_path: Path, count: int, metrics: bool) -> No
     assert set(outcomes) <= {200, 503}
 
 
-def test_the_others_go_on_accepting_when_one_worker_is_stopped(tmp_path: Path) -> None:
+def test_other_workers_keep_accepting_when_one_is_stopped(tmp_path: Path) -> None:
     with running_server(tmp_path, "--workers", "2") as server:
         before = workers(server)
         stopped = min(before)
@@ -71,7 +71,7 @@ def test_the_others_go_on_accepting_when_one_worker_is_stopped(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("earlier_requests", [0, 1])
-def test_a_request_that_crosses_the_end_of_an_idle_connection_gets_503(tmp_path: Path, earlier_requests: int) -> None:
+def test_request_on_a_closed_idle_connection_gets_503(tmp_path: Path, earlier_requests: int) -> None:
     with running_server(tmp_path) as server, raw_connection(server) as idle:
         for _ in range(earlier_requests):
             idle.send(request("GET", "/api/"))
@@ -83,7 +83,7 @@ def test_a_request_that_crosses_the_end_of_an_idle_connection_gets_503(tmp_path:
         assert (reply.header("retry-after"), reply.header("connection")) == ("1", "close")
 
 
-def test_a_request_that_has_begun_to_arrive_gets_503(tmp_path: Path) -> None:
+def test_incomplete_request_gets_503(tmp_path: Path) -> None:
     with running_server(tmp_path) as server, raw_connection(server) as slow:
         head = request("GET", "/api/")
         slow.send(head[:10])

@@ -6,19 +6,19 @@ import re
 from pathlib import Path
 
 from tests.e2e.processes import eventually
-from tests.fork_server import WarmProcess
+from tests.fork_server import ForkedProcess
 from tests.harness import clean_environment
 
 
-def run_under_journal(journal: Path, *arguments: str) -> WarmProcess:
-    """Start a command with both streams on one file, which stands for the journal's socket."""
+def run_under_journal(journal: Path, *arguments: str) -> ForkedProcess:
+    """Start a command with both streams on one file, which replaces the journal's socket."""
     with journal.open("w") as stream:
         status = os.fstat(stream.fileno())
         environment = clean_environment(JOURNAL_STREAM=f"{status.st_dev}:{status.st_ino}")
-        return WarmProcess(arguments, environment, stdout=stream.fileno(), stderr=stream.fileno())
+        return ForkedProcess(arguments, environment, stdout=stream.fileno(), stderr=stream.fileno())
 
 
-def test_every_line_is_json_behind_its_priority(tmp_path: Path) -> None:
+def test_every_line_is_a_priority_and_json(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     process = run_under_journal(journal, "serve", "--port", "0", "--data", str(tmp_path / "data"), "--workers", "2")
     try:
@@ -32,7 +32,7 @@ def test_every_line_is_json_behind_its_priority(tmp_path: Path) -> None:
     assert all(line.startswith("<6>") for line in lines)
 
 
-def test_a_start_that_is_rejected_is_an_error_there(tmp_path: Path) -> None:
+def test_startup_error_has_priority_error(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     process = run_under_journal(journal, "serve", "--port", "70000", "--data", str(tmp_path / "data"))
     assert process.wait(60) == 1

@@ -1,4 +1,4 @@
-"""A console as a service of Type=notify: what its main process tells the service manager, and no other process."""
+"""A console as a systemd service of Type=notify: only its main process notifies the service manager."""
 
 import signal
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fork_server import WarmProcess
+from tests.fork_server import ForkedProcess
 from tests.harness import clean_environment
 
 CREDENTIALS = struct.Struct("3i")
@@ -17,7 +17,7 @@ MODES = {"alone": (), "parent": ("--workers", "2", "--metrics", "127.0.0.1:0")}
 
 
 class Manager:
-    """The receiving side of a service manager."""
+    """A fake service manager: receives notifications."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,7 +28,7 @@ class Manager:
         self.senders: set[int] = set()
 
     def next_state(self) -> str:
-        """The first line of the next notification but for pings of the watchdog."""
+        """Return the first line of the next notification that is not a watchdog ping."""
         while (state := self.next()) == WATCHDOG:
             pass
         return state
@@ -51,9 +51,9 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_main_process_notifies_of_ready_reload_and_stop(manager: Manager, tmp_path: Path, mode: str) -> None:
+def test_main_process_notifies_of_ready_reload_and_stop(manager: Manager, tmp_path: Path, mode: str) -> None:
     with (tmp_path / "log").open("w") as log:
-        process = WarmProcess(
+        process = ForkedProcess(
             ["serve", "--port", "0", "--data", str(tmp_path / "data"), *MODES[mode]],
             clean_environment(NOTIFY_SOCKET=str(manager.path), WATCHDOG_USEC="500000"),
             stderr=log.fileno(),

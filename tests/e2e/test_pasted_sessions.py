@@ -1,4 +1,4 @@
-"""The sessions that a newcomer pastes: what `serve` prints works as it stands, and the documents show the same."""
+"""Example sessions to paste: those that `serve` prints work unchanged, and the documents show the same."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.harness import RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-INTERFACE = ROOT / "docs/guide/http-api.md"
+HTTP_API = ROOT / "docs/guide/http-api.md"
 CURL_TITLE = "Example session with curl:\n\n"
 PYTHON_TITLE = "The same in Python, standard library only:\n\n"
 
@@ -25,7 +25,7 @@ needs_curl = pytest.mark.skipif(
 
 
 def run(*command: str, text: str) -> str:
-    """What a program prints when it is given this text to run, complaining about nothing."""
+    """Run a program with this text as input and return its output; it must not print errors."""
     done = subprocess.run(
         command, input=text, env=clean_environment(), capture_output=True, text=True, timeout=60, check=False
     )
@@ -41,27 +41,27 @@ def printed_python_session(banner: str) -> str:
     return banner.partition(PYTHON_TITLE)[2]
 
 
-def code_block(document: Path, language: str, holding: str) -> str:
+def code_block(document: Path, language: str, containing: str) -> str:
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
-    (block,) = [block for block in blocks if holding in block]
+    (block,) = [block for block in blocks if containing in block]
     return str(block)
 
 
 @needs_curl
-def test_the_printed_curl_session_gives_the_usage(server: RunningServer) -> None:
-    answer = json.loads(run("bash", "-eu", text=printed_curl_session(server.banner)))
-    assert answer["code"] == 200
-    assert answer["data"]["maxTotalInstances"] == 20
-    assert answer["data"]["totalInstancesUsed"] == 4
+def test_printed_curl_session_returns_the_usage(server: RunningServer) -> None:
+    envelope = json.loads(run("bash", "-eu", text=printed_curl_session(server.banner)))
+    assert envelope["code"] == 200
+    assert envelope["data"]["maxTotalInstances"] == 20
+    assert envelope["data"]["totalInstancesUsed"] == 4
 
 
 @needs_curl
-def test_the_printed_curl_session_works_in_a_plain_shell(server: RunningServer) -> None:
-    answer = json.loads(run("sh", text=printed_curl_session(server.banner)))
-    assert answer["data"]["totalInstancesUsed"] == 4
+def test_printed_curl_session_works_in_a_plain_shell(server: RunningServer) -> None:
+    envelope = json.loads(run("sh", text=printed_curl_session(server.banner)))
+    assert envelope["data"]["totalInstancesUsed"] == 4
 
 
-def test_the_printed_python_session_gives_the_configurations(server: RunningServer) -> None:
+def test_printed_python_session_returns_the_flavors(server: RunningServer) -> None:
     printed = run(sys.executable, "-I", "-", text=printed_python_session(server.banner))
     assert (
         printed
@@ -72,11 +72,11 @@ def test_the_printed_python_session_gives_the_configurations(server: RunningServ
     )
 
 
-def test_the_readme_shows_the_same_curl_session() -> None:
+def test_readme_shows_the_printed_curl_session() -> None:
     here = "http://127.0.0.1:8000"
     assert code_block(README, "sh", "jar=$(mktemp)") == curl_session(here, f"{here}/v3")
 
 
-def test_the_interface_s_document_shows_the_same_python_session() -> None:
+def test_http_api_page_shows_the_printed_python_session() -> None:
     here = "http://127.0.0.1:8000"
-    assert code_block(INTERFACE, "python", "CookieJar") == python_session(here, f"{here}/v3")
+    assert code_block(HTTP_API, "python", "CookieJar") == python_session(here, f"{here}/v3")

@@ -1,4 +1,4 @@
-"""SIGHUP ends no process of a console, whatever there is to reload, and says what was reloaded."""
+"""SIGHUP never terminates a process of a console; each logs what it reloaded."""
 
 import fcntl
 import os
@@ -14,32 +14,30 @@ import pytest
 
 from tests.certificate_factory import write_certificate
 from tests.e2e.processes import eventually, workers
-from tests.fork_server import WarmProcess
-from tests.harness import Caller, OverHttp, clean_environment, running_server
+from tests.fork_server import ForkedProcess
+from tests.harness import ApiClient, HttpTransport, clean_environment, running_server
 
-NOTHING = "SIGHUP: nothing to reload, no certificate is configured"
-
-
+NOTHING_TO_RELOAD = "SIGHUP: nothing to reload, no certificate is configured"
 SUPERVISED = ("--workers", "2", "--metrics", "127.0.0.1:0")
 
 
 @pytest.mark.parametrize(("flags", "children", "serving"), [((), 0, 1), (SUPERVISED, 3, 2)], ids=["alone", "parent"])
-def test_without_a_certificate_every_process_survives_it(
+def test_every_process_survives_sighup_without_a_certificate(
     tmp_path: Path, flags: tuple[str, ...], children: int, serving: int
 ) -> None:
-    with running_server(tmp_path, *flags) as server, closing(OverHttp(server.base)) as wire:
+    with running_server(tmp_path, *flags) as server, closing(HttpTransport(server.base)) as transport:
         eventually(lambda: len(workers(server)) == children)
-        first, caller = workers(server), Caller(wire)
-        assert caller.login().status == 200
-        for process in (*first, server.process.pid):
+        processes_before, client = workers(server), ApiClient(transport)
+        assert client.login().status == 200
+        for process in (*processes_before, server.process.pid):
             os.kill(process, signal.SIGHUP)
         eventually(lambda: len(reloads(server.log_file)) == serving)
-        assert caller.call("GetUsageLimits").status == 200
-        assert workers(server) == first
+        assert client.call("GetUsageLimits").status == 200
+        assert workers(server) == processes_before
         assert server.stop() == 0
 
 
-def test_during_the_start_it_waits_until_the_console_serves(tmp_path: Path) -> None:
+def test_sighup_during_startup_is_handled_once_serving(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     with (data / "lock").open("w") as lock:
@@ -54,7 +52,7 @@ def test_during_the_start_it_waits_until_the_console_serves(tmp_path: Path) -> N
             assert process.wait(60) == 0
 
 
-def test_an_expired_certificate_is_warned_of_at_start_and_reload_and_shown_in_metrics(tmp_path: Path) -> None:
+def test_expired_certificate_is_logged_and_shown_in_metrics(tmp_path: Path) -> None:
     expired, renewed = (datetime.now(UTC).replace(microsecond=0) + timedelta(days=days) for days in (-1, 90))
     certificate, key = write_certificate(tmp_path, expired)
     flags = ("--tls-certificate", str(certificate), "--tls-key", str(key), "--metrics", "127.0.0.1:0")
@@ -71,12 +69,12 @@ def test_an_expired_certificate_is_warned_of_at_start_and_reload_and_shown_in_me
 
 
 @contextmanager
-def starting(folder: Path, *flags: str) -> Iterator[tuple[WarmProcess, Path]]:
-    """A console from its very start, and the file of its log."""
+def starting(folder: Path, *flags: str) -> Iterator[tuple[ForkedProcess, Path]]:
+    """Start a console without waiting for it; yield its process and log file."""
     log_file = folder / "server.log"
     with log_file.open("w") as log:
         command = ["serve", "--port", "0", "--data", str(folder / "data"), *flags]
-        process = WarmProcess(command, clean_environment(), stderr=log.fileno())
+        process = ForkedProcess(command, clean_environment(), stderr=log.fileno())
     try:
         yield process, log_file
     finally:
@@ -94,8 +92,8 @@ def expiry_in_metrics(log_file: Path) -> float | None:
 
 
 def reloads(log_file: Path) -> set[int]:
-    """The processes that logged that they had nothing to reload."""
-    lines = [line for line in log_file.read_text().splitlines() if NOTHING in line]
+    """Return the processes that logged that there was nothing to reload."""
+    lines = [line for line in log_file.read_text().splitlines() if NOTHING_TO_RELOAD in line]
     return {int(line.partition('"process":')[2].partition(",")[0]) for line in lines}
 
 

@@ -7,14 +7,14 @@ import pytest
 from fuzz.response_validator import ContractViolation, Request, ResponseValidator
 
 from cloudconsole.server.openapi.document import build_document
-from tests.harness import JSON, Caller, HeaderPairs, Reply
+from tests.harness import JSON, ApiClient, HeaderPairs, Reply
 
 VALIDATOR = ResponseValidator(json.loads(json.dumps(build_document())))
 NEWS = b'{"action": "GetNews"}'
 CALL = Request("POST", "/api/", [("X-Request-ID", "mine-1")])
 
 
-def news(demo: Caller) -> Reply:
+def news(demo: ApiClient) -> Reply:
     return demo.send("POST", "/api/", {"Content-Type": JSON, "X-CSRFToken": demo.token, **dict(CALL.headers)}, NEWS)
 
 
@@ -34,7 +34,7 @@ def error_reply(like: Reply, status: int, error: str, **more: object) -> Reply:
     return replace(like, status=status, body=json.dumps(body).encode())
 
 
-def test_a_valid_response_passes(demo: Caller) -> None:
+def test_a_valid_response_passes(demo: ApiClient) -> None:
     VALIDATOR.check(CALL._replace(action="GetNews"), news(demo))
 
 
@@ -50,11 +50,11 @@ def test_a_valid_response_passes(demo: Caller) -> None:
         ("x-content-type-options", None),
     ],
 )
-def test_a_wrong_header_is_rejected(demo: Caller, name: str, value: str | None) -> None:
+def test_a_wrong_header_is_rejected(demo: ApiClient, name: str, value: str | None) -> None:
     assert violation(CALL, with_headers(news(demo), name, value))
 
 
-def test_data_of_another_action_is_rejected(demo: Caller) -> None:
+def test_data_of_another_action_is_rejected(demo: ApiClient) -> None:
     VALIDATOR.check(CALL, news(demo))
     assert "GetFlavors" in violation(CALL._replace(action="GetFlavors"), news(demo))
 
@@ -62,18 +62,18 @@ def test_data_of_another_action_is_rejected(demo: Caller) -> None:
 @pytest.mark.parametrize(
     "payload", [None, 1, [{"date": "today", "url": "u", "title": "t"}], [{"date": "2026-01-01 00:00:00"}], {"a": 1}]
 )
-def test_data_of_no_action_is_rejected(demo: Caller, payload: object) -> None:
+def test_data_of_no_action_is_rejected(demo: ApiClient, payload: object) -> None:
     body = json.dumps({"message": "News.", "code": 200, "data": payload}).encode()
     assert violation(CALL, replace(news(demo), body=body))
 
 
-def test_an_additional_field_is_rejected(demo: Caller) -> None:
+def test_an_additional_field_is_rejected(demo: ApiClient) -> None:
     body = json.dumps({"message": "News.", "code": 200, "data": [], "more": 1}).encode()
     assert "more" in violation(CALL, replace(news(demo), body=body))
 
 
 @pytest.mark.parametrize(("status", "error"), [(400, "missing_field"), (403, "csrf_failed"), (502, "upstream_failed")])
-def test_a_declared_error_passes(demo: Caller, status: int, error: str) -> None:
+def test_a_declared_error_passes(demo: ApiClient, status: int, error: str) -> None:
     VALIDATOR.check(CALL, error_reply(news(demo), status, error))
 
 
@@ -87,42 +87,42 @@ def test_a_declared_error_passes(demo: Caller, status: int, error: str) -> None:
         (418, "x"),
     ],
 )
-def test_an_undeclared_error_is_rejected(demo: Caller, status: int, error: str) -> None:
+def test_an_undeclared_error_is_rejected(demo: ApiClient, status: int, error: str) -> None:
     assert violation(CALL, error_reply(news(demo), status, error))
 
 
-def test_an_error_with_the_wrong_status_is_rejected(demo: Caller) -> None:
+def test_an_error_with_the_wrong_status_is_rejected(demo: ApiClient) -> None:
     assert violation(CALL, error_reply(news(demo), 404, "csrf_failed"))
 
 
 @pytest.mark.parametrize("more", [{"data": {"a": "b"}}, {"code": 401}, {"extra": 1}, {"field": None}, {"message": ""}])
-def test_an_invalid_error_envelope_is_rejected(demo: Caller, more: dict[str, object]) -> None:
+def test_an_invalid_error_envelope_is_rejected(demo: ApiClient, more: dict[str, object]) -> None:
     assert violation(CALL, error_reply(news(demo), 400, "malformed_body", **more))
 
 
 @pytest.mark.parametrize("value", [None, "soon", "0", "61"])
-def test_an_invalid_retry_after_is_rejected(demo: Caller, value: str | None) -> None:
+def test_an_invalid_retry_after_is_rejected(demo: ApiClient, value: str | None) -> None:
     unavailable = error_reply(news(demo), 503, "unavailable")
     VALIDATOR.check(CALL, with_headers(unavailable, "retry-after", "1"))
     assert "Retry-After" in violation(CALL, with_headers(unavailable, "retry-after", value))
 
 
-def test_a_rejected_valid_call_is_detected(demo: Caller) -> None:
+def test_a_rejected_valid_call_is_detected(demo: ApiClient) -> None:
     reply = error_reply(news(demo), 400, "malformed_body")
     assert "GetNews" in violation(CALL._replace(action="GetNews"), reply)
 
 
-def test_a_valid_call_may_ask_for_an_unknown_domain(demo: Caller) -> None:
+def test_a_valid_call_may_ask_for_an_unknown_domain(demo: ApiClient) -> None:
     reply = error_reply(news(demo), 404, "domain_not_found", field="domainId")
     VALIDATOR.check(CALL._replace(action="GetDomainDetail"), reply)
     assert violation(CALL._replace(action="GetNews"), reply)
 
 
-def test_a_traceback_is_rejected(demo: Caller) -> None:
+def test_a_traceback_is_rejected(demo: ApiClient) -> None:
     assert "traceback" in violation(CALL, replace(news(demo), body=b"Traceback (most recent call last)"))
 
 
-def test_a_body_after_logout_is_rejected(demo: Caller) -> None:
+def test_a_body_after_logout_is_rejected(demo: ApiClient) -> None:
     request = Request("POST", "/auth/logout/", [])
     valid = demo.logout()
     VALIDATOR.check(request, valid)
@@ -130,7 +130,7 @@ def test_a_body_after_logout_is_rejected(demo: Caller) -> None:
     assert "Set-Cookie" in violation(request, with_headers(valid, "set-cookie", None))
 
 
-def test_outside_of_the_operations_only_global_errors_pass(demo: Caller) -> None:
+def test_outside_of_the_operations_only_global_errors_pass(demo: ApiClient) -> None:
     request = Request("GET", "/nowhere", [])
     VALIDATOR.check(request, error_reply(news(demo), 404, "not_found"))
     assert violation(request, error_reply(news(demo), 401, "login_required"))

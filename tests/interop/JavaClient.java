@@ -11,7 +11,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** The three steps with java.net.http as it comes: it offers an upgrade to HTTP/2 with every request. */
+/** Opens a session, logs in and calls actions with java.net.http, which offers an HTTP/2 upgrade by default. */
 public class JavaClient {
     private final String base;
     private final CookieManager jar = new CookieManager();
@@ -41,7 +41,7 @@ public class JavaClient {
                 .POST(BodyPublishers.ofString(login)));
         check(opened, 200, "");
 
-        // More than once: what an ignored offer leaves behind would show on the connection's next request.
+        // Repeated, since an upgrade offer handled wrongly would break the next request on the connection.
         for (int number = 0; number < 3; number++) {
             check(call("{\"action\": \"GetFlavors\"}"), 200, "\"flavors\"");
         }
@@ -70,7 +70,7 @@ public class JavaClient {
         return jar.getCookieStore().getCookies().stream()
                 .filter(cookie -> cookie.getName().equals("csrftoken"))
                 .findFirst()
-                .orElseThrow(() -> new AssertionError("there is no csrftoken cookie"))
+                .orElseThrow(() -> new AssertionError("no csrftoken cookie"))
                 .getValue();
     }
 

@@ -1,1 +1,1 @@
-"""A console before a real OpenStack. `make test-openstack` starts one and runs these; `make test` leaves them alone."""
+"""Tests against a real OpenStack, started by `make test-openstack`; `make test` does not run them."""

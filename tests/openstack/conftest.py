@@ -1,4 +1,4 @@
-"""The cloud that `tests/openstack/run` has started, and consoles before it."""
+"""The cloud that `tests/openstack/run` has started, and consoles that use it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,34 +13,34 @@ from openstack.connection import Connection
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
-from tests.harness import OverHttp, RunningServer, running_server
-from tests.openstack.direct import PRICES
-from tests.openstack.guests import Guest, point_at
-from tests.openstack.residents import Registry, Resident
+from tests.harness import HttpTransport, RunningServer, running_server
+from tests.openstack.federated_client import FederatedClient, prepare_console
+from tests.openstack.reference import PRICES
+from tests.openstack.tenants import Tenant, TenantFactory
 
 Serve = Callable[..., RunningServer]
-"""Starts a console of one's own; takes settings by their names, and lines for the endpoint's table."""
+"""Starts a console; takes lines for the endpoint's TOML table, and settings by name."""
 
-Settle = Callable[..., Resident]
-"""Brings somebody new; a console other than the usual one may be given."""
+NewTenant = Callable[..., Tenant]
+"""Creates a tenant, logged in to the default console or to a given one."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="run what takes longest, too")
+    parser.addoption("--full", action="store_true", help="run the longest tests, too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "full: takes long, and runs only with --full")
+    config.addinivalue_line("markers", "full: takes long and runs only with --full")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        # The SDK warns of what it does itself.
+        # The SDK warns about its own code.
         item.add_marker(pytest.mark.filterwarnings("ignore::openstack.warnings._RemovedInSDKWarning"))
     if not config.getoption("full"):
-        long = [item for item in items if item.get_closest_marker("full")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+        deselected = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if item not in deselected]
 
 
 @pytest.fixture(scope="session")
@@ -55,20 +55,20 @@ def admin(lab: Lab) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="session")
-def registry(lab: Lab, admin: Connection) -> Iterator[Registry]:
-    """Where projects and users of one's own are made."""
-    with closing(Registry(lab, admin)) as made:
-        yield made
+def factory(lab: Lab, admin: Connection) -> Iterator[TenantFactory]:
+    """Create projects and users for single tests."""
+    with closing(TenantFactory(lab, admin)) as factory:
+        yield factory
 
 
 @pytest.fixture(scope="session")
 def priced_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with prices and nothing else; copy it, never change it."""
-    folder = tmp_path_factory.mktemp("priced") / "data"
-    prepare(folder)
-    with opened(folder, "cloud") as engine:
+    """Create a store that has only prices; copy it, never modify it."""
+    directory = tmp_path_factory.mktemp("priced") / "data"
+    prepare(directory)
+    with opened(directory, "cloud") as engine:
         load(engine, PRICES, zone=UTC, now=1_800_000_000, actor="tests")
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="module")
@@ -76,54 +76,54 @@ def serve(lab: Lab, priced_store: Path, tmp_path_factory: pytest.TempPathFactory
     with ExitStack() as running:
 
         def start(endpoint: str = "", **settings: str | int) -> RunningServer:
-            folder = tmp_path_factory.mktemp("console")
-            flags = point_at(lab, folder, priced_store, endpoint, settings)
-            return running.enter_context(running_server(folder, *flags, sample=False))
+            directory = tmp_path_factory.mktemp("console")
+            flags = prepare_console(lab, directory, priced_store, endpoint, settings)
+            return running.enter_context(running_server(directory, *flags, sample=False))
 
         yield start
 
 
 @pytest.fixture(scope="module")
 def console(serve: Serve) -> RunningServer:
-    """A console that keeps no answers: every call shows the cloud as it is."""
+    """Start a console without caches: every response shows the current state of the cloud."""
     return serve(cloud_cache=0, flavor_cache=0)
 
 
 @pytest.fixture
-def visit(console: RunningServer, lab: Lab) -> Iterator[Callable[..., Guest]]:
-    """Somebody before the console, not logged in yet; another console may be given."""
-    wires: list[OverHttp] = []
+def new_client(console: RunningServer, lab: Lab) -> Iterator[Callable[..., FederatedClient]]:
+    """Create clients of the default console or of a given one, not logged in yet."""
+    wires: list[HttpTransport] = []
 
-    def arrive(at: RunningServer = console) -> Guest:
-        wires.append(OverHttp(at.base))
-        return Guest(wires[-1], lab)
+    def create(at: RunningServer = console) -> FederatedClient:
+        wires.append(HttpTransport(at.base))
+        return FederatedClient(wires[-1], lab)
 
-    yield arrive
-    for wire in wires:
-        wire.close()
-
-
-@pytest.fixture
-def alice(visit: Callable[..., Guest]) -> Guest:
-    return visit().enter("alice")
+    yield create
+    for transport in wires:
+        transport.close()
 
 
 @pytest.fixture
-def bob(visit: Callable[..., Guest]) -> Guest:
-    return visit().enter("bob")
+def alice(new_client: Callable[..., FederatedClient]) -> FederatedClient:
+    return new_client().log_in_as("alice")
 
 
 @pytest.fixture
-def settle(registry: Registry, visit: Callable[..., Guest]) -> Iterator[Settle]:
-    """Somebody new with a project of their own, logged in."""
+def bob(new_client: Callable[..., FederatedClient]) -> FederatedClient:
+    return new_client().log_in_as("bob")
+
+
+@pytest.fixture
+def new_tenant(factory: TenantFactory, new_client: Callable[..., FederatedClient]) -> Iterator[NewTenant]:
+    """Create users with their own project, logged in."""
     connections: list[Connection] = []
 
-    def arrive(*console: RunningServer) -> Resident:
-        project = registry.project()
-        user = registry.user(project, default=project)
-        connections.append(registry.connect(user, registry.lab.regions[0]))
-        return Resident(user, connections[-1], visit(*console).enter(user))
+    def create(*console: RunningServer) -> Tenant:
+        project = factory.project()
+        user = factory.user(project, default=project)
+        connections.append(factory.connect(user, factory.lab.regions[0]))
+        return Tenant(user, connections[-1], new_client(*console).log_in_as(user))
 
-    yield arrive
+    yield create
     for connection in connections:
         connection.close()

@@ -1,4 +1,4 @@
-"""Services of the lab that fail for a while; whatever becomes of the test, they are well again after it."""
+"""Temporary faults of the lab's services, which are always repaired after the test."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,8 +10,8 @@ from lab import services
 Fault = Callable[[Lab], AbstractContextManager[None]]
 
 
-def ended(service: str) -> Fault:
-    """Its port refuses connections."""
+def stopped(service: str) -> Fault:
+    """Stop a service: its port refuses connections."""
 
     @contextmanager
     def fail(lab: Lab) -> Iterator[None]:
@@ -25,7 +25,7 @@ def ended(service: str) -> Fault:
 
 
 def frozen(service: str) -> Fault:
-    """It accepts connections, and says nothing."""
+    """Suspend a service: it accepts connections and never responds."""
 
     @contextmanager
     def fail(lab: Lab) -> Iterator[None]:

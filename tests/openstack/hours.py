@@ -1,28 +1,28 @@
-"""The clock hour, by which costs go."""
+"""The clock hour, for which costs are estimated."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from tests.openstack.direct import hour_start
+from tests.openstack.reference import hour_start
 
 Arguments = ParamSpec("Arguments")
 
 
 def within_an_hour(test: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Run a test that deletes something and expects it to cost until the hour ends: once more where it ended meanwhile.
+    """Run a test that expects deleted resources to cost until the hour ends, and retry it if the hour changed.
 
-    Such a test makes all that it needs itself.
+    Such a test creates everything it needs.
     """
 
     @wraps(test)
-    def run(*arguments: Arguments.args, **named: Arguments.kwargs) -> None:
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         hour = hour_start()
         try:
-            test(*arguments, **named)
+            test(*args, **kwargs)
         except AssertionError:
             if hour_start() == hour:
                 raise
-            test(*arguments, **named)
+            test(*args, **kwargs)
 
     return run

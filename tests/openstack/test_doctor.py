@@ -1,4 +1,4 @@
-"""`cloudconsole doctor` before the real cloud: what its users find there, and that it leaves nothing behind."""
+"""`cloudconsole doctor` with the real cloud."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,30 +6,30 @@ from pathlib import Path
 import pytest
 from lab.cloud import Lab
 
-from tests.openstack.guests import point_at
-from tests.server.commands.conftest import Done, Run, cloudconsole
+from tests.openstack.federated_client import prepare_console
+from tests.server.commands.conftest import CommandResult, Run, cloudconsole
 
 __all__ = ["cloudconsole"]
 
-Examine = Callable[..., Done]
+RunDoctor = Callable[..., CommandResult]
 
 
 @pytest.fixture
-def examine(cloudconsole: Run, lab: Lab, priced_store: Path, tmp_path: Path) -> Examine:
-    """Runs the doctor as a user of the cloud, with lines for the endpoint's table."""
+def run_doctor(cloudconsole: Run, lab: Lab, priced_store: Path, tmp_path: Path) -> RunDoctor:
+    """Run the doctor as a user of the cloud, with lines for the endpoint's TOML table."""
 
-    def run(user: str, endpoint: str = "", password: str | None = None) -> Done:
-        flags = point_at(lab, tmp_path, priced_store, endpoint, {"port": 0})
-        given = (password or lab.users[user].password).encode()
+    def run(user: str, endpoint: str = "", password: str | None = None) -> CommandResult:
+        flags = prepare_console(lab, tmp_path, priced_store, endpoint, {"port": 0})
+        stdin = (password or lab.users[user].password).encode()
         return cloudconsole(
-            "doctor", *flags, "--data", tmp_path / "data", "--as", user, "--password-stdin", stdin=given
+            "doctor", *flags, "--data", tmp_path / "data", "--as", user, "--password-stdin", stdin=stdin
         )
 
     return run
 
 
-def test_a_cloud_in_order_is_told_region_by_region(examine: Examine, lab: Lab) -> None:
-    out = examine("alice").out
+def test_healthy_cloud_is_reported_by_region(run_doctor: RunDoctor, lab: Lab) -> None:
+    out = run_doctor("alice").out
     assert f"identity endpoints: {lab.identity.removesuffix('/v3')} is a Keystone of version 3." in out
     assert "works in the project acme; the token is valid for " in out
     for region in lab.regions:
@@ -39,7 +39,7 @@ def test_a_cloud_in_order_is_told_region_by_region(examine: Examine, lab: Lab) -
 
 
 @pytest.mark.parametrize(
-    ("user", "said"),
+    ("user", "message"),
     [
         ("dave", "cannot log in to the console: no default project, not exactly one project"),
         ("erin", "cannot log in to the console: no default project"),
@@ -47,17 +47,17 @@ def test_a_cloud_in_order_is_told_region_by_region(examine: Examine, lab: Lab) -
         ("mallory", "Keystone rejects mallory at"),
     ],
 )
-def test_who_cannot_log_in_is_told_why(examine: Examine, user: str, said: str) -> None:
-    done = examine(user)
-    assert done.code == 1
-    assert said in done.out
+def test_failed_login_is_explained(run_doctor: RunDoctor, user: str, message: str) -> None:
+    result = run_doctor(user)
+    assert result.code == 1
+    assert message in result.out
 
 
-def test_the_name_in_the_settings_chooses_among_several_projects(examine: Examine) -> None:
-    assert "works in the project globex" in examine("dave", 'project = "globex"').out
+def test_configured_name_chooses_the_project(run_doctor: RunDoctor) -> None:
+    assert "works in the project globex" in run_doctor("dave", 'project = "globex"').out
 
 
-def test_a_region_and_an_interface_that_are_not_there_are_problems(examine: Examine) -> None:
-    out = examine("alice", 'regions = ["Nowhere"]').out
+def test_region_missing_from_the_catalog_is_a_problem(run_doctor: RunDoctor) -> None:
+    out = run_doctor("alice", 'regions = ["Nowhere"]').out
     assert "problem  cloud: the region Nowhere is set, but the catalog has no public endpoints there\n" in out
     assert "problem  cloud: the catalog has no public compute service" in out

@@ -1,6 +1,6 @@
-"""Services that stop, hang and come back while many call: every answer is right, or tells of trouble in time.
+"""Services that stop, hang and recover under load: every response is correct, or an upstream error in time.
 
-These tests disturb all who use the cloud, so nothing else may run beside them.
+These tests affect everything that uses the cloud, so they must run alone.
 """
 
 import random
@@ -14,122 +14,129 @@ from lab.cloud import Lab
 
 from tests.harness import RunningServer
 from tests.openstack.conftest import Serve
-from tests.openstack.crowd import (
+from tests.openstack.faults import Fault, frozen, stopped
+from tests.openstack.federated_client import FederatedClient
+from tests.openstack.load_clients import (
     ACTION_SECONDS,
     CALL_SECONDS,
     LOGIN,
-    WISHES,
-    Crowd,
-    Heard,
-    gathered,
+    OPERATIONS,
+    LoadClients,
+    Observation,
+    running_clients,
 )
-from tests.openstack.faults import Fault, ended, frozen
-from tests.openstack.guests import Guest
-from tests.openstack.residents import until
 from tests.openstack.sessions import sessions_of
+from tests.openstack.tenants import wait_until
 
 pytestmark = pytest.mark.xdist_group("faults")
 
-Visit = Callable[..., Guest]
+NewClient = Callable[..., FederatedClient]
 
 NOVA, CINDER = "RegionOne/nova-api", "RegionOne/cinder-api"
-OF_NOVA = {"GetUsageLimits", "GetFlavors", "GetConsumptionsEstimated"}
-OF_CINDER = {"GetUsageLimits", "GetConsumptionsEstimated"}
-OF_ANY_SERVICE = OF_NOVA | OF_CINDER
-OF_LIMITS = ("Nova", "Cinder", "Neutron")
-AT_ONCE = 2
+NOVA_OPERATIONS = {"GetUsageLimits", "GetFlavors", "GetConsumptionsEstimated"}
+CINDER_OPERATIONS = {"GetUsageLimits", "GetConsumptionsEstimated"}
+SERVICE_OPERATIONS = NOVA_OPERATIONS | CINDER_OPERATIONS
+LIMIT_SERVICES = ("Nova", "Cinder", "Neutron")
+CONCURRENCY = 2
 
-IMPATIENT = {"cloud_call_timeout": CALL_SECONDS, "cloud_timeout": ACTION_SECONDS, "cloud_cache": 0, "flavor_cache": 0}
-
-
-@pytest.fixture(scope="module")
-def busy(serve: Serve) -> RunningServer:
-    return serve(identity_recheck=5, **IMPATIENT)
-
-
-@pytest.fixture(scope="module")
-def crowd(busy: RunningServer, lab: Lab) -> Iterator[Crowd]:
-    """Thirty: the same who logged in before the first fault go through all of them."""
-    with gathered(busy, lab, dict.fromkeys(WISHES, 2)) as thirty:
-        assert len(thirty.members) == 30
-        yield thirty
+SHORT_TIMEOUTS = {
+    "cloud_call_timeout": CALL_SECONDS,
+    "cloud_timeout": ACTION_SECONDS,
+    "cloud_cache": 0,
+    "flavor_cache": 0,
+}
 
 
 @pytest.fixture(scope="module")
-def wary(serve: Serve) -> RunningServer:
-    """A console that asks Keystone on every call."""
-    return serve(identity_recheck=0, **IMPATIENT)
+def busy_console(serve: Serve) -> RunningServer:
+    return serve(identity_recheck=5, **SHORT_TIMEOUTS)
 
 
-def is_right(heard: Heard) -> bool:
-    return heard.is_right
+@pytest.fixture(scope="module")
+def clients(busy_console: RunningServer, lab: Lab) -> Iterator[LoadClients]:
+    """Run thirty clients that log in before the first fault and stay for all faults."""
+    with running_clients(busy_console, lab, dict.fromkeys(OPERATIONS, 2)) as clients:
+        assert len(clients.members) == 30
+        yield clients
 
 
-def is_trouble(heard: Heard) -> bool:
-    return heard.is_trouble
+@pytest.fixture(scope="module")
+def revalidating_console(serve: Serve) -> RunningServer:
+    """Start a console that revalidates the token on every request."""
+    return serve(identity_recheck=0, **SHORT_TIMEOUTS)
 
 
-def is_504(heard: Heard) -> bool:
-    return heard.reply.status == 504
+def is_correct(observation: Observation) -> bool:
+    return observation.is_correct
 
 
-def is_502(heard: Heard) -> bool:
-    return heard.reply.status == 502
+def is_upstream_error(observation: Observation) -> bool:
+    return observation.is_upstream_error
 
 
-def test_tenants_are_told_apart(crowd: Crowd) -> None:
-    """Else no answer to the crowd could show that it is another tenant's."""
-    told = {str(member): member.expected for member in crowd.members}
-    for wish in OF_CINDER:
-        assert told[f"alice's {wish}"] == told[f"carol's {wish}"] != told[f"bob's {wish}"]
+def is_504(observation: Observation) -> bool:
+    return observation.reply.status == 504
+
+
+def is_502(observation: Observation) -> bool:
+    return observation.reply.status == 502
+
+
+def test_expected_responses_differ_between_tenants(clients: LoadClients) -> None:
+    """Otherwise the checks could not detect a response with another tenant's data."""
+    expected = {str(client): client.expected for client in clients.members}
+    for operation in CINDER_OPERATIONS:
+        assert expected[f"alice's {operation}"] == expected[f"carol's {operation}"] != expected[f"bob's {operation}"]
 
 
 @pytest.mark.parametrize(
-    ("fault", "trouble", "touched", "untouched"),
+    ("fault", "expected_error", "affected", "unaffected"),
     [
-        pytest.param(ended(NOVA), is_502, OF_NOVA, {"GetNews", LOGIN}, id="Nova stops"),
-        pytest.param(frozen(CINDER), is_504, OF_CINDER, {"GetFlavors", "GetNews", LOGIN}, id="Cinder hangs"),
-        pytest.param(ended("keystone"), is_502, WISHES, (), id="Keystone stops"),
-        pytest.param(frozen("keystone"), is_504, WISHES, (), id="Keystone hangs"),
-        # Keystone may know a token by heart.
-        pytest.param(ended("mariadb"), is_trouble, {LOGIN, *OF_ANY_SERVICE}, (), id="MariaDB stops"),
+        pytest.param(stopped(NOVA), is_502, NOVA_OPERATIONS, {"GetNews", LOGIN}, id="Nova stops"),
+        pytest.param(frozen(CINDER), is_504, CINDER_OPERATIONS, {"GetFlavors", "GetNews", LOGIN}, id="Cinder hangs"),
+        pytest.param(stopped("keystone"), is_502, OPERATIONS, (), id="Keystone stops"),
+        pytest.param(frozen("keystone"), is_504, OPERATIONS, (), id="Keystone hangs"),
+        # Keystone may have cached a token.
+        pytest.param(stopped("mariadb"), is_upstream_error, {LOGIN, *SERVICE_OPERATIONS}, (), id="MariaDB stops"),
         pytest.param(
-            frozen("mariadb"), is_504, {LOGIN, *OF_ANY_SERVICE}, (), id="MariaDB hangs", marks=pytest.mark.full
+            frozen("mariadb"), is_504, {LOGIN, *SERVICE_OPERATIONS}, (), id="MariaDB hangs", marks=pytest.mark.full
         ),
     ],
 )
-def test_every_answer_is_right_or_tells_of_trouble_and_all_is_well_after_it(
-    crowd: Crowd,
+def test_responses_are_correct_or_upstream_errors_during_a_fault(
+    clients: LoadClients,
     lab: Lab,
     fault: Fault,
-    trouble: Callable[[Heard], bool],
-    touched: Collection[str],
-    untouched: Collection[str],
+    expected_error: Callable[[Observation], bool],
+    affected: Collection[str],
+    unaffected: Collection[str],
 ) -> None:
-    crowd.wait_for(is_right, WISHES, time.monotonic())
+    clients.wait_for(is_correct, OPERATIONS, time.monotonic())
     since = time.monotonic()
     with fault(lab):
         failed = time.monotonic()
-        crowd.wait_for(trouble, touched, failed)
-        crowd.wait_for(is_right, untouched, failed)
-    crowd.wait_for(is_right, WISHES, time.monotonic())
-    crowd.judge(since, untouched=untouched)
+        clients.wait_for(expected_error, affected, failed)
+        clients.wait_for(is_correct, unaffected, failed)
+    clients.wait_for(is_correct, OPERATIONS, time.monotonic())
+    clients.check(since, unaffected=unaffected)
 
 
-def test_a_service_that_hangs_leaves_nothing_open_behind_it(serve: Serve, lab: Lab) -> None:
-    console = serve(cloud_concurrency=AT_ONCE, identity_recheck=3600, **{**IMPATIENT, "cloud_call_timeout": 2})
-    with gathered(console, lab, {"GetUsageLimits": 2}) as crowd:
-        crowd.wait_for(is_right, WISHES, time.monotonic())
-        before, failed = most_open(console), time.monotonic()
+def test_hanging_service_leaks_no_connections(serve: Serve, lab: Lab) -> None:
+    console = serve(cloud_concurrency=CONCURRENCY, identity_recheck=3600, **{**SHORT_TIMEOUTS, "cloud_call_timeout": 2})
+    with running_clients(console, lab, {"GetUsageLimits": 2}) as clients:
+        clients.wait_for(is_correct, OPERATIONS, time.monotonic())
+        before, failed = max_open_files(console), time.monotonic()
         with frozen(CINDER)(lab):
-            # Each call in vain is two members' and so is its connection, of which more are had than may stay.
-            assert until(lambda: sum(map(is_504, crowd.heard(failed))) >= 4 * len(OF_LIMITS) * AT_ONCE)
-        crowd.wait_for(is_right, WISHES, time.monotonic())
-        assert until(lambda: most_open(console) <= before + len(OF_LIMITS) * AT_ONCE)
+            # Two clients share each failed request and its connection: more connections fail than may stay open.
+            assert wait_until(
+                lambda: sum(map(is_504, clients.observations(failed))) >= 4 * len(LIMIT_SERVICES) * CONCURRENCY
+            )
+        clients.wait_for(is_correct, OPERATIONS, time.monotonic())
+        assert wait_until(lambda: max_open_files(console) <= before + len(LIMIT_SERVICES) * CONCURRENCY)
 
 
-def most_open(console: RunningServer) -> int:
-    """Files and connections that the console has at once, at the most, within a moment."""
+def max_open_files(console: RunningServer) -> int:
+    """Return the highest number of files and connections that the console has open within a second."""
     counts = []
     for _ in range(20):
         counts.append(len(list(Path(f"/proc/{console.process.pid}/fd").iterdir())))
@@ -137,24 +144,28 @@ def most_open(console: RunningServer) -> int:
     return max(counts)
 
 
-def test_those_who_wait_for_one_service_take_no_room_from_another(serve: Serve, lab: Lab) -> None:
-    narrow = serve(cloud_concurrency=1, identity_recheck=3600, **IMPATIENT)
-    with gathered(narrow, lab, {"GetUsageLimits": 9, "GetFlavors": 1}) as crowd, frozen(CINDER)(lab):
+def test_waiting_for_one_service_does_not_block_another(serve: Serve, lab: Lab) -> None:
+    console = serve(cloud_concurrency=1, identity_recheck=3600, **SHORT_TIMEOUTS)
+    with running_clients(console, lab, {"GetUsageLimits": 9, "GetFlavors": 1}) as clients, frozen(CINDER)(lab):
         failed = time.monotonic()
-        crowd.wait_for(is_504, {"GetUsageLimits"}, failed)
-        crowd.wait_for(is_right, {"GetFlavors"}, time.monotonic())
-        crowd.judge(failed, untouched={"GetFlavors"})
+        clients.wait_for(is_504, {"GetUsageLimits"}, failed)
+        clients.wait_for(is_correct, {"GetFlavors"}, time.monotonic())
+        clients.check(failed, unaffected={"GetFlavors"})
 
 
-def test_a_keystone_that_hangs_when_it_is_asked_again_ends_nothing(wary: RunningServer, visit: Visit, lab: Lab) -> None:
-    alice = visit(wary).enter("alice")
+def test_hanging_token_check_does_not_end_the_session(
+    revalidating_console: RunningServer, new_client: NewClient, lab: Lab
+) -> None:
+    alice = new_client(revalidating_console).log_in_as("alice")
     with frozen("keystone")(lab):
         assert alice.call("GetNews").error == "upstream_timeout"
-    assert until(lambda: alice.call("GetNews").status == 200)
+    assert wait_until(lambda: alice.call("GetNews").status == 200)
 
 
-def test_a_logout_while_keystone_hangs_ends_the_session(wary: RunningServer, visit: Visit, lab: Lab) -> None:
-    alice = visit(wary).enter("alice")
+def test_logout_ends_the_session_while_keystone_hangs(
+    revalidating_console: RunningServer, new_client: NewClient, lab: Lab
+) -> None:
+    alice = new_client(revalidating_console).log_in_as("alice")
     cookies = dict(alice.cookies)
     with frozen("keystone")(lab):
         assert alice.logout().status == 200
@@ -162,19 +173,19 @@ def test_a_logout_while_keystone_hangs_ends_the_session(wary: RunningServer, vis
         assert alice.call("GetNews").error == "login_required"
 
 
-def test_a_service_that_refuses_a_token_since_it_cannot_ask_keystone_ends_nothing(
-    serve: Serve, visit: Visit, lab: Lab
+def test_token_rejected_without_keystone_does_not_end_the_session(
+    serve: Serve, new_client: NewClient, lab: Lab
 ) -> None:
-    """Glance answers so. It is the only service of the region that has not seen the token yet."""
+    """Glance does this; it is the only service of the region that has not seen the token yet."""
     console = serve('regions = ["RegionOne"]', identity_recheck=3600, cloud_cache=0)
-    bob = visit(console).enter("bob")
+    bob = new_client(console).log_in_as("bob")
     (session,) = sessions_of(console, "bob")
     for service, path in ((NOVA, "/v2.1/limits"), (CINDER, "/v3/limits"), ("RegionOne/octavia-api", "/v2/lbaas/pools")):
         assert status_of(lab, service, path, session.token) == 200
-    with ended("keystone")(lab):
+    with stopped("keystone")(lab):
         assert bob.call("GetConsumptionsEstimated").error == "upstream_failed"
-        assert until(lambda: "rejected a token" in console.log())
-    assert until(lambda: bob.call("GetConsumptionsEstimated").status == 200)
+        assert wait_until(lambda: "rejected a token" in console.log())
+    assert wait_until(lambda: bob.call("GetConsumptionsEstimated").status == 200)
 
 
 def status_of(lab: Lab, service: str, path: str, token: str) -> int:
@@ -187,11 +198,11 @@ def status_of(lab: Lab, service: str, path: str, token: str) -> int:
 
 
 @pytest.mark.full
-def test_one_fault_after_the_other(crowd: Crowd, lab: Lab) -> None:
-    faults = [ended(NOVA), frozen(NOVA), frozen(CINDER), ended("keystone"), frozen("keystone"), ended("mariadb")]
+def test_random_faults_cause_no_wrong_response(clients: LoadClients, lab: Lab) -> None:
+    faults = [stopped(NOVA), frozen(NOVA), frozen(CINDER), stopped("keystone"), frozen("keystone"), stopped("mariadb")]
     since = time.monotonic()
     for fault in random.sample(faults * 2, 2 * len(faults)):
         with fault(lab):
             time.sleep(random.uniform(0, 2 * ACTION_SECONDS))
-    crowd.wait_for(is_right, WISHES, time.monotonic())
-    crowd.judge(since)
+    clients.wait_for(is_correct, OPERATIONS, time.monotonic())
+    clients.check(since)

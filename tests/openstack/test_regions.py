@@ -1,4 +1,4 @@
-"""A cloud of two regions: what adds up, what does not, and what is left out."""
+"""A cloud of two regions: summed and minimum values, merged flavors, and omitted regions."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,12 +9,12 @@ import pytest
 from lab.cloud import Lab
 
 from tests.harness import RunningServer
-from tests.openstack import direct
-from tests.openstack.conftest import Serve, Settle
-from tests.openstack.direct import Connection, agreed
-from tests.openstack.guests import Guest
+from tests.openstack import reference
+from tests.openstack.conftest import NewTenant, Serve
+from tests.openstack.federated_client import FederatedClient
 from tests.openstack.hours import within_an_hour
-from tests.openstack.residents import Registry, Resident, until
+from tests.openstack.reference import Connection, assert_consistent
+from tests.openstack.tenants import Tenant, TenantFactory, wait_until
 
 pytestmark = pytest.mark.xdist_group("regions")
 
@@ -22,7 +22,7 @@ VOLUME_GB = Decimal("0.0007")
 VOLUME_GB_IN_SECOND = Decimal("0.0011")
 FAST_GB = Decimal("0.000000011")
 
-Visit = Callable[..., Guest]
+NewClient = Callable[..., FederatedClient]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,21 +38,21 @@ def second_admin(lab: Lab) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def elsewhere(registry: Registry) -> Iterator[Callable[[Resident], Resident]]:
-    """The same person with a connection to the second region."""
+def in_second_region(factory: TenantFactory) -> Iterator[Callable[[Tenant], Tenant]]:
+    """Return a function that connects a tenant to the second region."""
     connections: list[Connection] = []
 
-    def move(resident: Resident) -> Resident:
-        connections.append(registry.connect(resident.user, registry.lab.regions[1]))
-        return Resident(resident.user, connections[-1], resident.guest)
+    def connect(tenant: Tenant) -> Tenant:
+        connections.append(factory.connect(tenant.user, factory.lab.regions[1]))
+        return Tenant(tenant.user, connections[-1], tenant.client)
 
-    yield move
+    yield connect
     for connection in connections:
         connection.close()
 
 
 class TestUsage:
-    def test_what_is_used_adds_up(self, lab: Lab, alice: Guest) -> None:
+    def test_usage_is_summed_over_regions(self, lab: Lab, alice: FederatedClient) -> None:
         used = (
             "totalInstancesUsed",
             "totalRAMUsed",
@@ -61,116 +61,126 @@ class TestUsage:
             "totalFloatingIpsUsed",
         )
         with lab.connect("alice", lab.regions[0]) as first, lab.connect("alice", lab.regions[1]) as second:
-            one, other = direct.usage([first]), direct.usage([second])
-        told = alice.data("GetUsageLimits")
+            one, other = reference.usage([first]), reference.usage([second])
+        limits = alice.data("GetUsageLimits")
         for field in used:
             assert one[field] > 0
             assert other[field] > 0
-            assert told[field] == one[field] + other[field], field
+            assert limits[field] == one[field] + other[field], field
 
-    def test_limits_add_up_unless_one_of_them_is_none(
-        self, settle: Settle, admin: Connection, second_admin: Connection
+    def test_limits_are_summed_unless_one_is_unlimited(
+        self, new_tenant: NewTenant, admin: Connection, second_admin: Connection
     ) -> None:
-        anna = settle()
-        for region, addresses, groups in ((admin, 5, 3), (second_admin, 7, -1)):
-            region.set_network_quotas(anna.project_id, floatingip=addresses, security_group=groups)
+        anna = new_tenant()
+        for region, floating_ips, groups in ((admin, 5, 3), (second_admin, 7, -1)):
+            region.set_network_quotas(anna.project_id, floatingip=floating_ips, security_group=groups)
         assert anna.used("maxTotalFloatingIps", "maxSecurityGroups") == (12, -1)
 
-    @pytest.mark.parametrize(("one", "other", "shown"), [(50, 30, 30), (-1, 30, 30), (50, -1, 50), (-1, -1, -1)])
-    def test_of_limits_of_a_single_thing_the_least_counts(
-        self, settle: Settle, admin: Connection, second_admin: Connection, one: int, other: int, shown: int
+    @pytest.mark.parametrize(("one", "other", "expected"), [(50, 30, 30), (-1, 30, 30), (50, -1, 50), (-1, -1, -1)])
+    def test_per_item_limit_is_the_minimum_over_regions(
+        self, new_tenant: NewTenant, admin: Connection, second_admin: Connection, one: int, other: int, expected: int
     ) -> None:
-        anna = settle()
+        anna = new_tenant()
         for region, rules in ((admin, one), (second_admin, other)):
             region.set_network_quotas(anna.project_id, security_group_rule=rules)
-        assert anna.used("maxSecurityGroupRules") == (shown,)
+        assert anna.used("maxSecurityGroupRules") == (expected,)
 
-    def test_limits_that_are_the_same_everywhere_are_not_doubled(self, alice: Guest) -> None:
-        told = alice.data("GetUsageLimits")
-        assert (told["maxServerMeta"], told["maxImageMeta"], told["maxPersonality"]) == (128, 128, 5)
+    def test_equal_per_item_limits_are_not_doubled(self, alice: FederatedClient) -> None:
+        limits = alice.data("GetUsageLimits")
+        assert (limits["maxServerMeta"], limits["maxImageMeta"], limits["maxPersonality"]) == (128, 128, 5)
 
 
 class TestFlavors:
-    def test_those_alike_are_one_with_the_first_regions_id(self, lab: Lab, admin: Connection, bob: Guest) -> None:
+    def test_equal_flavors_are_merged_under_the_first_regions_id(
+        self, lab: Lab, admin: Connection, bob: FederatedClient
+    ) -> None:
         (small,) = [flavor for flavor in bob.data("GetFlavors")["flavors"] if flavor["name"] == "m1.small"]
         assert small["id"] == admin.compute.find_flavor("m1.small", ignore_missing=False).id
 
-    def test_one_of_the_second_region_is_there(self, second_admin: Connection, bob: Guest) -> None:
+    def test_flavor_of_the_second_region_is_listed(self, second_admin: Connection, bob: FederatedClient) -> None:
         ids = {flavor["name"]: flavor["id"] for flavor in bob.data("GetFlavors")["flavors"]}
         assert ids["m2.small"] == second_admin.compute.find_flavor("m2.small", ignore_missing=False).id
 
-    def test_those_of_one_name_and_different_sizes_are_two(
-        self, settle: Settle, registry: Registry, second_admin: Connection
+    def test_flavors_of_different_sizes_stay_separate(
+        self, new_tenant: NewTenant, factory: TenantFactory, second_admin: Connection
     ) -> None:
-        anna = settle()
+        anna = new_tenant()
         with (
-            registry.flavor(anna.project_id, ram=512, vcpus=1) as one,
-            registry.flavor(anna.project_id, ram=768, vcpus=1, name=one.name, admin=second_admin) as other,
+            factory.flavor(anna.project_id, ram=512, vcpus=1) as one,
+            factory.flavor(anna.project_id, ram=768, vcpus=1, name=one.name, admin=second_admin) as other,
         ):
             found = {
                 (flavor["id"], flavor["ram"])
-                for flavor in anna.guest.data("GetFlavors")["flavors"]
+                for flavor in anna.client.data("GetFlavors")["flavors"]
                 if flavor["name"] == one.name
             }
             assert found == {(one.id, 512), (other.id, 768)}
 
 
 class TestCosts:
-    def test_each_regions_prices_count_there(self, settle: Settle, elsewhere: Callable[[Resident], Resident]) -> None:
-        anna = settle()
-        away = elsewhere(anna)
+    def test_each_region_uses_its_own_prices(
+        self, new_tenant: NewTenant, in_second_region: Callable[[Tenant], Tenant]
+    ) -> None:
+        anna = new_tenant()
+        in_second = in_second_region(anna)
         anna.volume(1)
-        away.volume(2)
-        away.volume(3, volume_type="fast")
+        in_second.volume(2)
+        in_second.volume(3, volume_type="fast")
         assert anna.hourly() == {"volume": VOLUME_GB + 2 * VOLUME_GB_IN_SECOND + 3 * FAST_GB}
 
     @within_an_hour
-    def test_what_was_seen_in_the_second_region_costs_until_its_hour_ends(
-        self, settle: Settle, elsewhere: Callable[[Resident], Resident]
+    def test_volume_in_the_second_region_costs_until_its_hour_ends(
+        self, new_tenant: NewTenant, in_second_region: Callable[[Tenant], Tenant]
     ) -> None:
-        anna = settle()
-        away = elsewhere(anna)
-        volume = away.volume(2)
+        anna = new_tenant()
+        in_second = in_second_region(anna)
+        volume = in_second.volume(2)
         assert anna.hourly() == {"volume": 2 * VOLUME_GB_IN_SECOND}
-        away.remove_volume(volume)
-        until(lambda: anna.used("totalVolumesUsed") == (0,))
+        in_second.remove_volume(volume)
+        wait_until(lambda: anna.used("totalVolumesUsed") == (0,))
         assert anna.hourly() == {"volume": 2 * VOLUME_GB_IN_SECOND}
 
 
-class TestTheRegionsThatMayBeUsed:
+class TestConfiguredRegions:
     @pytest.fixture(scope="class")
     @classmethod
-    def at_first(cls, serve: Serve) -> RunningServer:
+    def first_region_console(cls, serve: Serve) -> RunningServer:
         return serve('regions = ["RegionOne"]', cloud_cache=0, flavor_cache=0)
 
     @pytest.fixture(scope="class")
     @classmethod
-    def unmindful(cls, serve: Serve) -> RunningServer:
+    def second_region_console(cls, serve: Serve) -> RunningServer:
         return serve('regions = ["Nowhere", "RegionTwo"]', cloud_cache=0, flavor_cache=0)
 
     @pytest.mark.parametrize(
         ("action", "read"),
         [
-            ("GetUsageLimits", direct.usage),
-            ("GetFlavors", direct.flavors),
-            ("GetConsumptionsEstimated", direct.estimate),
+            ("GetUsageLimits", reference.usage),
+            ("GetFlavors", reference.flavors),
+            ("GetConsumptionsEstimated", reference.estimate),
         ],
     )
     @pytest.mark.parametrize("number", [0, 1])
-    def test_others_are_left_out_and_unknown_ones_ignored(
-        self, request: Any, lab: Lab, visit: Visit, number: int, action: str, read: Callable[[list[Connection]], Any]
+    def test_other_regions_are_omitted_and_unknown_ones_ignored(
+        self,
+        request: Any,
+        lab: Lab,
+        new_client: NewClient,
+        number: int,
+        action: str,
+        read: Callable[[list[Connection]], Any],
     ) -> None:
-        console = request.getfixturevalue(("at_first", "unmindful")[number])
-        guest = visit(console).enter("alice")
+        console = request.getfixturevalue(("first_region_console", "second_region_console")[number])
+        client = new_client(console).log_in_as("alice")
 
-        def told() -> Any:
-            data = guest.data(action)
+        def from_console() -> Any:
+            data = client.data(action)
             return data["flavors"] if action == "GetFlavors" else data
 
         with lab.connect("alice", lab.regions[number]) as region:
-            agreed(told, lambda: read([region]))
+            assert_consistent(from_console, lambda: read([region]))
 
-    def test_where_none_is_left_no_figure_is_made_up(self, serve: Serve, visit: Visit) -> None:
-        guest = visit(serve('regions = ["Nowhere"]')).enter("alice")
-        reply = guest.call("GetUsageLimits")
+    def test_no_usable_region_is_an_upstream_failure(self, serve: Serve, new_client: NewClient) -> None:
+        client = new_client(serve('regions = ["Nowhere"]')).log_in_as("alice")
+        reply = client.call("GetUsageLimits")
         assert (reply.status, reply.error) == (502, "upstream_failed")

@@ -1,4 +1,4 @@
-"""Small clouds for the tests, and how to load and look at them."""
+"""Small clouds for the tests, and helpers to load and inspect them."""
 
 from collections import Counter
 from datetime import UTC, tzinfo
@@ -15,12 +15,12 @@ from cloudconsole.store.passwords import HASHER
 
 Rows = list[dict[str, Any]]
 
-# With a fixed salt: these are part of test ids, which must be equal in all workers of a run.
+# Fixed salt: the hashes are part of test ids, which must be the same in all workers of a run.
 SECRET_HASH = HASHER.hash("a long secret", salt=b"sixteen bytes ..")
 OTHER_HASH = HASHER.hash("another", salt=b"sixteen bytes ..")
 
 HEAD = "version: 1\nnodes: [hk-1, hk-2]\nprices: [{kind: volume, unit: gb, price: 1, from: 2025-01-01}]\n"
-"""Three lines that most clouds here begin with."""
+"""First three lines of most cloud files in these tests."""
 
 SMALL = f"""\
 version: 1
@@ -55,19 +55,21 @@ tenants:
 """
 
 
-def write(folder: Path, text: str | bytes) -> Path:
-    file = folder / "cloud.yaml"
+def write(directory: Path, text: str | bytes) -> Path:
+    file = directory / "cloud.yaml"
     file.write_bytes(text.encode() if isinstance(text, str) else text)
     return file
 
 
-def load_text(engine: Engine, folder: Path, text: str | bytes, zone: tzinfo = UTC, *, force: bool = False) -> Summary:
-    return load(engine, write(folder, text), zone=zone, now=1_800_000_000, actor="tester", force=force)
+def load_text(
+    engine: Engine, directory: Path, text: str | bytes, zone: tzinfo = UTC, *, force: bool = False
+) -> Summary:
+    return load(engine, write(directory, text), zone=zone, now=1_800_000_000, actor="tester", force=force)
 
 
-def problems_of(folder: Path, text: str | bytes) -> list[Problem]:
+def problems_of(directory: Path, text: str | bytes) -> list[Problem]:
     try:
-        read_cloud_file(write(folder, text), UTC)
+        read_cloud_file(write(directory, text), UTC)
     except CloudFileError as error:
         return error.problems
     return []
@@ -78,74 +80,74 @@ def rows(engine: Engine, table: Any) -> Rows:
     return found
 
 
-def rows_of_all(engine: Engine, *of: Any) -> list[Rows]:
-    """Those of each table, in one transaction: tests look so often that one for each would take most of their time."""
+def rows_of_all(engine: Engine, *selected: Any) -> list[Rows]:
+    """Return the rows of each table, in one transaction: one per table would take most of the tests' time."""
     with engine.begin() as connection:
         return [
             [dict(row) for row in connection.execute(select(table).order_by(*table.primary_key)).mappings()]
-            for table in of
+            for table in selected
         ]
 
 
 def contents(engine: Engine) -> dict[str, Rows]:
-    """Every row of the store."""
-    there = tables.CLOUD.tables
-    return dict(zip(there, rows_of_all(engine, *there.values()), strict=True))
+    """Return every row of the store by table."""
+    all_tables = tables.CLOUD.tables
+    return dict(zip(all_tables, rows_of_all(engine, *all_tables.values()), strict=True))
 
 
 def by_name(engine: Engine, table: Any, name: str = "name") -> dict[str, dict[str, Any]]:
     return {row[name]: row for row in rows(engine, table)}
 
 
-def counted_totals(resources: Rows) -> dict[tuple[int, str, int], tuple[int, ...]]:
-    """The totals as they must be, from the resources alone."""
+def expected_totals(resources: Rows) -> dict[tuple[int, str, int], tuple[int, ...]]:
+    """Return the expected cost totals, computed from the resources alone."""
     counted: dict[tuple[int, str, int], Counter[str]] = {}
     for row in resources:
         if row["ended_at"] is None:
-            place = (row["tenant_id"], row["kind"], row["node_id"] or 0)
+            key = (row["tenant_id"], row["kind"], row["node_id"] or 0)
             gigabytes = row["ram_mb"] // 1024 + (1 if row["ram_mb"] % 1024 else 0)
-            counted.setdefault(place, Counter()).update(
+            counted.setdefault(key, Counter()).update(
                 items=1, vcpus=row["vcpus"], ram_mb=row["ram_mb"], ram_gb=gigabytes, size_gb=row["size_gb"]
             )
-    return {place: tuple(amounts[name] for name in AMOUNTS) for place, amounts in counted.items()}
+    return {key: tuple(amounts[name] for name in AMOUNTS) for key, amounts in counted.items()}
 
 
 def stored_totals(totals: Rows) -> dict[tuple[int, str, int], tuple[int, ...]]:
-    """The totals as they are; where nothing is left there may be a row of zeros or none."""
+    """Return the stored cost totals without rows of zeros."""
     stored = {(row["tenant_id"], row["kind"], row["node_id"]): tuple(row[name] for name in AMOUNTS) for row in totals}
-    return {place: amounts for place, amounts in stored.items() if any(amounts)}
+    return {key: amounts for key, amounts in stored.items() if any(amounts)}
 
 
-def counted_usage(resources: Rows) -> dict[int, Counter[str]]:
-    """What each tenant takes from its quotas, from the resources alone."""
+def expected_usage(resources: Rows) -> dict[int, Counter[str]]:
+    """Return the expected quota usage of each tenant, computed from the resources alone."""
     counted: dict[int, Counter[str]] = {}
     for row in resources:
         if row["ended_at"] is None:
-            of_volumes = {"gigabytes": row["size_gb"]} if row["kind"] in ("volume", "snapshot") else {}
-            of_instances = {"cores": row["vcpus"], "ram": row["ram_mb"]} if row["kind"] == "instance" else {}
+            volume_quotas = {"gigabytes": row["size_gb"]} if row["kind"] in ("volume", "snapshot") else {}
+            instance_quotas = {"cores": row["vcpus"], "ram": row["ram_mb"]} if row["kind"] == "instance" else {}
             if row["kind"] not in ("image", "loadbalance"):
-                taken = {f"{row['kind']}s": 1, **of_volumes, **of_instances}
-                counted.setdefault(row["tenant_id"], Counter()).update(taken)
+                used = {f"{row['kind']}s": 1, **volume_quotas, **instance_quotas}
+                counted.setdefault(row["tenant_id"], Counter()).update(used)
     return counted
 
 
 def stored_usage(usage: Rows) -> dict[int, Counter[str]]:
-    """The same as it is kept; where nothing is taken there may be a row of zeros or none."""
+    """Return the stored quota usage without rows of zeros."""
     stored = {row["tenant_id"]: +Counter({name: row[name] for name in QUOTA_USES}) for row in usage}
-    return {tenant_id: taken for tenant_id, taken in stored.items() if taken}
+    return {tenant_id: used for tenant_id, used in stored.items() if used}
 
 
-def assert_all_counted(engine: Engine) -> None:
-    assert_counted(*rows_of_all(engine, tables.resources, tables.totals, tables.usage))
+def assert_counters_correct(engine: Engine) -> None:
+    assert_counters_match(*rows_of_all(engine, tables.resources, tables.totals, tables.usage))
 
 
-def assert_counted(resources: Rows, totals: Rows, usage: Rows) -> None:
-    """What is kept beside the resources is what they amount to, and nothing starts or ends once it is settled."""
-    assert stored_totals(totals) == counted_totals(resources)
-    assert stored_usage(usage) == counted_usage(resources)
-    settled = {row["tenant_id"]: row["settled_at"] for row in usage}
+def assert_counters_match(resources: Rows, totals: Rows, usage: Rows) -> None:
+    """Check that the counters match the resources and that none of these starts or ends after `settled_at`."""
+    assert stored_totals(totals) == expected_totals(resources)
+    assert stored_usage(usage) == expected_usage(resources)
+    settled_at = {row["tenant_id"]: row["settled_at"] for row in usage}
     for row in resources:
-        assert settled[row["tenant_id"]] >= (row["started_at"] if row["ended_at"] is None else row["ended_at"])
+        assert settled_at[row["tenant_id"]] >= (row["started_at"] if row["ended_at"] is None else row["ended_at"])
 
 
 AMOUNTS = ("items", "vcpus", "ram_mb", "ram_gb", "size_gb")

@@ -1,4 +1,4 @@
-"""A store of one's own for each test: an empty one, or one with the cloud of a file in it."""
+"""A separate store for each test: empty, or with the contents of a cloud file."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -10,20 +10,20 @@ from sqlalchemy import Engine
 from tests.operator.clouds import load_text
 from tests.stores import copy_store, open_engine, opened
 
-Stored = Callable[[str], Path]
-"""A store with what is in a cloud file of this text; copy it, never change it."""
+StoreWith = Callable[[str], Path]
+"""Function that returns a store with the contents of a cloud file, to be copied and never changed."""
 
 
 @pytest.fixture(scope="session")
-def stored(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Stored:
-    """Each made once: to load a file takes many times as long as to copy what came of it."""
+def store_with(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> StoreWith:
+    """Load each cloud file once: copying a loaded store is many times faster."""
 
     @cache
     def make(text: str) -> Path:
-        folder = tmp_path_factory.mktemp("loaded")
-        with opened(copy_store(empty_store, folder / "data"), "cloud") as engine:
-            load_text(engine, folder, text)
-        return folder / "data"
+        directory = tmp_path_factory.mktemp("loaded")
+        with opened(copy_store(empty_store, directory / "data"), "cloud") as engine:
+            load_text(engine, directory, text)
+        return directory / "data"
 
     return make
 
@@ -36,12 +36,12 @@ def engine(empty_store: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def engine_with(stored: Stored, tmp_path: Path) -> Iterator[Callable[[str], Engine]]:
-    """Opens the test's own store, which has the cloud of a file of this text in it."""
+def engine_with(store_with: StoreWith, tmp_path: Path) -> Iterator[Callable[[str], Engine]]:
+    """Open a store of this test with the contents of a cloud file."""
     opened: list[Engine] = []
 
     def open_with(text: str) -> Engine:
-        opened.append(open_engine(copy_store(stored(text), tmp_path / "data"), "cloud"))
+        opened.append(open_engine(copy_store(store_with(text), tmp_path / "data"), "cloud"))
         return opened[-1]
 
     yield open_with

@@ -1,4 +1,4 @@
-"""Reading the trails: newest first, page by page, by who, what and when."""
+"""Reading of the audit logs: newest first, paginated, filtered by actor, change and time."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,21 +14,21 @@ from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.operator.clouds import SMALL, load_text, rows
-from tests.operator.transactions import NOW, desk_of, last_line, refused
+from tests.operator.transactions import NOW, last_entry, rejected, transaction
 from tests.stores import copy_store, open_engine
 
 
 @pytest.fixture
 def store(engine: Engine) -> Engine:
-    lines = (
+    entries = (
         (10, "ann", "flavor.add", "1", None, {"id": "1"}),
         (20, "bob", "flavor.change", "1", {"ram": 1}, {"ram": 2}),
         (30, "ann", "flavors", None, None, {"odd": "1.50"}),
         (40, "ann", "tenant.remove", "t", {"name": "t"}, None),
     )
-    for at, actor, change, subject, before, after in lines:
-        with operator_transaction(engine, actor=actor, now=at) as desk:
-            record_change(desk, change, subject, before, after)
+    for at, actor, change, subject, before, after in entries:
+        with operator_transaction(engine, actor=actor, now=at) as tx:
+            record_change(tx, change, subject, before, after)
     return engine
 
 
@@ -40,7 +40,7 @@ def activity(empty_store: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize(
-    ("search", "found"),
+    ("query", "found"),
     [
         (AuditQuery(), [4, 3, 2, 1]),
         (AuditQuery(limit=2), [4, 3]),
@@ -56,34 +56,34 @@ def activity(empty_store: Path, tmp_path: Path) -> Iterator[Engine]:
         (AuditQuery(since=20, until=40, actor="ann"), [3]),
     ],
 )
-def test_changes_are_found_newest_first(store: Engine, search: AuditQuery, found: list[int]) -> None:
+def test_changes_are_found_newest_first(store: Engine, query: AuditQuery, found: list[int]) -> None:
     with store.begin() as connection:
-        assert [line["id"] for line in find_changes(connection, search)] == found
+        assert [entry["id"] for entry in find_changes(connection, query)] == found
 
 
-def test_a_line_says_who_what_when_before_and_after(store: Engine) -> None:
+def test_entry_has_actor_change_time_before_and_after(store: Engine) -> None:
     with store.begin() as connection:
-        line = find_changes(connection, AuditQuery(actor="bob"))[0]
-    assert line == {
+        entry = find_changes(connection, AuditQuery(actor="bob"))[0]
+    assert entry == {
         "id": 2, "at": "1970-01-01T00:00:20Z", "actor": "bob", "change": "flavor.change", "subject": "1",
         "before": {"ram": 1}, "after": {"ram": 2},
     }  # fmt: skip
 
 
 def access(engine: Engine, at: int, event: str, username: str | None) -> None:
-    line = {"at": at, "event": event, "username": username, "address": "192.0.2.1", "request_id": "r"}
+    entry = {"at": at, "event": event, "username": username, "address": "192.0.2.1", "request_id": "r"}
     with engine.begin() as connection:
-        connection.execute(insert(access_audit).values(line))
+        connection.execute(insert(access_audit).values(entry))
 
 
-def test_the_access_trail_is_read_by_account_event_and_time(activity: Engine) -> None:
+def test_access_audit_is_filtered_by_account_event_and_time(activity: Engine) -> None:
     access(activity, 10, "login", "ann")
     access(activity, 20, "login_refused", None)
     access(activity, 30, "logout", "ann")
 
-    def found(**search: Any) -> list[int]:
+    def found(**query: Any) -> list[int]:
         with activity.begin() as connection:
-            return [line["id"] for line in find_accesses(connection, AuditQuery(**search))]
+            return [entry["id"] for entry in find_accesses(connection, AuditQuery(**query))]
 
     assert found() == [3, 2, 1]
     assert found(actor="ann") == [3, 1]
@@ -99,27 +99,29 @@ def fail(engine: Engine, username: str, network: str) -> None:
 
 
 def clear(engine: Engine, activity: Engine, *which: str) -> ChangeResult:
-    with activity.begin() as failures, desk_of(engine) as desk:
-        return clear_throttle(desk, failures, *which)
+    with activity.begin() as failures, transaction(engine) as tx:
+        return clear_throttle(tx, failures, *which)
 
 
-def test_clearing_a_throttle_forgets_that_accounts_failures(engine: Engine, activity: Engine, tmp_path: Path) -> None:
+def test_clearing_a_throttle_removes_failures_of_that_account(engine: Engine, activity: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     for username, network in (("ann", "192.0.2.1"), ("ann", "192.0.2.2"), ("bob", "192.0.2.1")):
         fail(activity, username, network)
     clear(engine, activity, "ann", "192.0.2.2")
-    assert last_line(engine)["after"] == {"address": "192.0.2.2", "failures": 1}
+    assert last_entry(engine)["after"] == {"address": "192.0.2.2", "failures": 1}
     assert clear(engine, activity, "ann").after == {"failures": 1}
-    line = last_line(engine)
-    assert (line["change"], line["subject"]) == ("account.clear-throttle", "ann")
+    entry = last_entry(engine)
+    assert (entry["change"], entry["subject"]) == ("account.clear-throttle", "ann")
     assert [row["user_hash"] for row in rows(activity, login_failures)] == [hash_username("bob")]
 
 
-def test_a_throttle_of_nobody_is_refused(engine: Engine, activity: Engine, tmp_path: Path) -> None:
+def test_clearing_the_throttle_of_an_unknown_account_is_rejected(
+    engine: Engine, activity: Engine, tmp_path: Path
+) -> None:
     load_text(engine, tmp_path, SMALL)
     fail(activity, "nobody", "192.0.2.1")
-    with activity.begin() as failures, refused(engine, "there is no account nobody") as desk:
-        clear_throttle(desk, failures, "nobody")
+    with activity.begin() as failures, rejected(engine, "there is no account nobody") as tx:
+        clear_throttle(tx, failures, "nobody")
     assert len(rows(activity, login_failures)) == 1
-    with desk_of(engine) as desk:
-        assert ACCOUNTS.show(desk, "ann")["tenant"] == "demo"
+    with transaction(engine) as tx:
+        assert ACCOUNTS.show(tx, "ann")["tenant"] == "demo"

@@ -1,4 +1,4 @@
-"""What a name may be, the same for single changes, cloud files and imports; what is in a store can stay there."""
+"""Validation of names, the same for single changes, cloud files and imports; existing names may stay."""
 
 import unicodedata
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from cloudconsole.operator.names import name_problem
 from cloudconsole.store import tables
 from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
 from tests.operator.entities.test_entities import NEW
-from tests.operator.test_bulk_import import VOLUME, message, run, text_of
-from tests.operator.transactions import desk_of, refused
+from tests.operator.test_bulk_import import VOLUME, json_lines, line_problem, run_import
+from tests.operator.transactions import rejected, transaction
 
-ODD = [
+INVALID = [
     (" ", "must not be blank"),
     ("\u3000", "must not be blank"),
     (" acme", "must not begin or end with a space"),
@@ -46,7 +46,7 @@ ODD = [
     ("a\U000e0041", r"contains the invisible character U\+E0041: remove it"),
     ("cafe\u0301", r"must be in Unicode's composed form \(NFC\)"),
 ]
-GOOD = ["acme", "Acme Ltd.", "caf\u00e9", "上线 了", "Ωmega", "naïve_1", "a\u3000b", "دبي", "🚀"]
+VALID = ["acme", "Acme Ltd.", "caf\u00e9", "上线 了", "Ωmega", "naïve_1", "a\u3000b", "دبي", "🚀"]
 FIELDS: list[tuple[str, str]] = [
     ("tenant", "name"),
     ("account", "username"),
@@ -62,7 +62,7 @@ FIELDS: list[tuple[str, str]] = [
     ("domain", "status"),
     ("news", "title"),
 ]
-BY_NAME = {noun.name: noun for noun in ENTITY_TYPES}
+BY_NAME = {entity.name: entity for entity in ENTITY_TYPES}
 
 
 @pytest.fixture
@@ -70,71 +70,71 @@ def store(engine_with: Callable[[str], Engine]) -> Engine:
     return engine_with(SMALL)
 
 
-@pytest.mark.parametrize("name", GOOD)
-def test_what_looks_like_itself_is_a_name(name: str) -> None:
+@pytest.mark.parametrize("name", VALID)
+def test_valid_name_is_accepted(name: str) -> None:
     assert name_problem(name) is None
 
 
-@pytest.mark.parametrize(("name", "words"), ODD)
-def test_a_single_change_refuses_what_is_no_name(store: Engine, name: str, words: str) -> None:
-    with refused(store, f"name: {words}") as desk:
-        TENANTS.add(desk, {"name": name})
-    with refused(store, f"name: {words}") as desk:
-        TENANTS.change(desk, "demo", {"name": name})
+@pytest.mark.parametrize(("name", "message"), INVALID)
+def test_single_change_rejects_invalid_name(store: Engine, name: str, message: str) -> None:
+    with rejected(store, f"name: {message}") as tx:
+        TENANTS.add(tx, {"name": name})
+    with rejected(store, f"name: {message}") as tx:
+        TENANTS.change(tx, "demo", {"name": name})
 
 
-@pytest.mark.parametrize(("noun", "field"), FIELDS)
-def test_every_name_is_held_to_it(store: Engine, noun: str, field: str) -> None:
-    with refused(store, f"{field}: contains the invisible character U\\+202E") as desk:
-        BY_NAME[noun].add(desk, NEW[noun] | {field: "a\u202eb"})
+@pytest.mark.parametrize(("entity", "field"), FIELDS)
+def test_every_name_field_is_validated(store: Engine, entity: str, field: str) -> None:
+    with rejected(store, f"{field}: contains the invisible character U\\+202E") as tx:
+        BY_NAME[entity].add(tx, NEW[entity] | {field: "a\u202eb"})
 
 
-@pytest.mark.parametrize("noun", ["url", "news"])
-def test_an_address_has_nothing_invisible_in_it(store: Engine, noun: str) -> None:
-    with refused(store, "url: contains the invisible character U\\+200B") as desk:
-        BY_NAME[noun].add(desk, NEW[noun] | {"url": "https://exa\u200bmple.com/"})
+@pytest.mark.parametrize("entity", ["url", "news"])
+def test_url_with_invisible_character_is_rejected(store: Engine, entity: str) -> None:
+    with rejected(store, "url: contains the invisible character U\\+200B") as tx:
+        BY_NAME[entity].add(tx, NEW[entity] | {"url": "https://exa\u200bmple.com/"})
 
 
-@pytest.mark.parametrize(("name", "words"), ODD)
-def test_a_cloud_file_refuses_it_alike(tmp_path: Path, name: str, words: str) -> None:
+@pytest.mark.parametrize(("name", "message"), INVALID)
+def test_cloud_file_rejects_invalid_name(tmp_path: Path, name: str, message: str) -> None:
     text = f"version: 1\nnodes: [{flow(name)}]\ntenants:\n- name: {flow(name)}\n"
     found = problems_of(tmp_path, text)
     assert [(problem.line, problem.path) for problem in found] == [(2, "nodes[0]"), (4, "tenants[0].name")]
     assert {problem.message for problem in found} == {name_problem(name)}
 
 
-@pytest.mark.parametrize(("name", "words"), ODD)
-def test_an_import_refuses_it_alike(store: Engine, name: str, words: str) -> None:
-    assert message(store, name=name) == f"name: {name_problem(name)}"
+@pytest.mark.parametrize(("name", "message"), INVALID)
+def test_import_rejects_invalid_name(store: Engine, name: str, message: str) -> None:
+    assert line_problem(store, name=name) == f"name: {name_problem(name)}"
 
 
-def test_the_first_operator_is_held_to_it() -> None:
+def test_first_operator_must_have_a_valid_name() -> None:
     with pytest.raises(OperatorError, match="--username: must not begin or end with a space"):
         check_names(username="ann ", tenant="provider")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
-def test_no_two_names_differ_only_in_what_cannot_be_seen(name: str) -> None:
+def test_valid_names_are_composed_and_visible(name: str) -> None:
     if name_problem(name) is None:
         assert name == unicodedata.normalize("NFC", name).strip()
         assert not any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in name)
 
 
-# What is in a store already
+# Existing names
 
 OLD = "old\u202e name "
 
 
 def put(engine: Engine, table: Any, column: str, value: str, **where: object) -> None:
-    """Put a name there as an earlier version may have done."""
-    ((key, wanted),) = where.items()
+    """Store a name that an earlier version may have accepted."""
+    ((key, match),) = where.items()
     with engine.begin() as connection:
-        connection.execute(update(table).where(table.c[key] == wanted).values({column: value}))
+        connection.execute(update(table).where(table.c[key] == match).values({column: value}))
 
 
 @pytest.fixture
 def old(store: Engine) -> Engine:
-    """A store with names that would be refused now."""
+    """A store with names that would be rejected now."""
     put(store, tables.tenants, "name", OLD, name="demo")
     put(store, tables.nodes, "name", OLD, name="hk-1")
     put(store, tables.prices, "type", OLD, node_id=1)
@@ -146,43 +146,43 @@ def old(store: Engine) -> Engine:
     return store
 
 
-def test_what_is_there_is_shown_and_changed_otherwise(old: Engine) -> None:
-    with desk_of(old, force=True) as desk:
-        assert TENANTS.show(desk, OLD)["name"] == OLD
-        assert TENANTS.disable(desk, OLD).changed
-        assert TENANTS.enable(desk, OLD).changed
-        assert ACCOUNTS.change(desk, OLD, {"role": "operator"}).changed
-        assert ACCOUNTS.reset_password(desk, OLD, SECRET_HASH).changed
-        assert RESOURCES.change(desk, "v-1", {"size": 101}).changed
-        assert RESOURCES.end(desk, "v-1").changed
-        assert NEWS.change(desk, "1", {"url": "https://news.example.com/2"}).changed
-        assert NODES.disable(desk, OLD).changed
-        assert PRICES.change(desk, f"volume:{OLD}/gb/2026-01-01/{OLD}", {"price": "1"}).changed
-        assert TENANTS.change(desk, OLD, {"name": "new"}).changed
+def test_entities_with_existing_names_can_be_shown_and_changed(old: Engine) -> None:
+    with transaction(old, force=True) as tx:
+        assert TENANTS.show(tx, OLD)["name"] == OLD
+        assert TENANTS.disable(tx, OLD).changed
+        assert TENANTS.enable(tx, OLD).changed
+        assert ACCOUNTS.change(tx, OLD, {"role": "operator"}).changed
+        assert ACCOUNTS.reset_password(tx, OLD, SECRET_HASH).changed
+        assert RESOURCES.change(tx, "v-1", {"size": 101}).changed
+        assert RESOURCES.end(tx, "v-1").changed
+        assert NEWS.change(tx, "1", {"url": "https://news.example.com/2"}).changed
+        assert NODES.disable(tx, OLD).changed
+        assert PRICES.change(tx, f"volume:{OLD}/gb/2026-01-01/{OLD}", {"price": "1"}).changed
+        assert TENANTS.change(tx, OLD, {"name": "new"}).changed
     assert by_name(old, tables.tenants).keys() == {"new", "other"}
 
 
-def test_what_is_there_can_be_referred_to(old: Engine) -> None:
-    with desk_of(old) as desk:
+def test_existing_names_can_be_referred_to(old: Engine) -> None:
+    with transaction(old) as tx:
         volume = {"id": "v-8", "kind": "volume", "name": "more", "size": 1}
-        assert RESOURCES.add(desk, {**volume, "tenant": OLD, "node": OLD}).changed
-    assert run(old, text_of(VOLUME | {"tenant": OLD, "node": OLD})).added == 1
+        assert RESOURCES.add(tx, {**volume, "tenant": OLD, "node": OLD}).changed
+    assert run_import(old, json_lines(VOLUME | {"tenant": OLD, "node": OLD})).added == 1
 
 
-def test_one_odd_name_does_not_excuse_another(old: Engine) -> None:
-    with refused(old, "name: contains the invisible character") as desk:
-        TENANTS.change(desk, OLD, {"name": "x\u202e"})
-    with refused(old, "name: contains the invisible character") as desk:
-        NODES.change(desk, "hk-2", {"name": OLD})
+def test_existing_name_does_not_exempt_another(old: Engine) -> None:
+    with rejected(old, "name: contains the invisible character") as tx:
+        TENANTS.change(tx, OLD, {"name": "x\u202e"})
+    with rejected(old, "name: contains the invisible character") as tx:
+        NODES.change(tx, "hk-2", {"name": OLD})
 
 
-def test_its_dump_loads_into_it(old: Engine, tmp_path: Path) -> None:
+def test_dump_with_existing_names_loads_into_its_store(old: Engine, tmp_path: Path) -> None:
     before = rows(old, tables.tenants)
     assert not load_text(old, tmp_path, dump(old)).changed
     assert rows(old, tables.tenants) == before
 
 
-def test_its_dump_names_what_to_mend_where_it_is_new(old: Engine, tmp_path: Path) -> None:
+def test_dump_with_existing_names_is_rejected_elsewhere(old: Engine, tmp_path: Path) -> None:
     paths = {problem.path for problem in problems_of(tmp_path, dump(old))}
     assert paths == {
         "nodes[1]",
@@ -196,8 +196,8 @@ def test_its_dump_names_what_to_mend_where_it_is_new(old: Engine, tmp_path: Path
     }
 
 
-def test_a_line_that_is_in_already_is_passed_over(old: Engine) -> None:
+def test_imported_line_with_existing_name_is_skipped(old: Engine) -> None:
     line = VOLUME | {"tenant": OLD, "node": OLD}
-    run(old, text_of(line))
+    run_import(old, json_lines(line))
     put(old, tables.resources, "name", OLD, id="v-9")
-    assert run(old, text_of(line | {"name": OLD})).passed == 1
+    assert run_import(old, json_lines(line | {"name": OLD})).passed == 1

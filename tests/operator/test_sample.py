@@ -1,4 +1,4 @@
-"""What the sample cloud promises to those who try the console with it."""
+"""Contents of the sample cloud."""
 
 import json
 import re
@@ -41,14 +41,14 @@ def of_tenant(store: Engine, table: Any, tenant: str) -> Rows:
     return [row for row in rows(store, table) if row["tenant_id"] == tenant_id]
 
 
-def test_the_published_passwords_open_the_accounts(store: Engine) -> None:
+def test_published_passwords_match_the_accounts(store: Engine) -> None:
     accounts = by_name(store, tables.accounts, "username")
     assert set(accounts) == set(SAMPLE_PASSWORDS)
     for username, password in SAMPLE_PASSWORDS.items():
         assert password_matches(accounts[username]["password_hash"], password)
 
 
-def test_the_operator_is_the_providers(store: Engine) -> None:
+def test_only_the_provider_has_an_operator_account(store: Engine) -> None:
     roles = {
         tenant: {row["username"]: row["role"] for row in of_tenant(store, tables.accounts, tenant)}
         for tenant in ("demo", "other", "provider")
@@ -95,27 +95,27 @@ def used(resources: Rows) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("tenant", ["demo", "other"])
-def test_every_quota_is_finite_and_kept(store: Engine, tenant: str) -> None:
+def test_every_quota_is_finite_and_not_exceeded(store: Engine, tenant: str) -> None:
     (quotas,) = of_tenant(store, tables.quotas, tenant)
     amounts = used(of_tenant(store, tables.resources, tenant))
     assert all(limit >= 0 for limit in quotas.values())
     assert all(0 < amount <= quotas[name] for name, amount in amounts.items())
 
 
-def test_the_tenants_quotas_differ(store: Engine) -> None:
+def test_quotas_of_the_tenants_differ(store: Engine) -> None:
     (demo,) = of_tenant(store, tables.quotas, "demo")
     (other,) = of_tenant(store, tables.quotas, "other")
     for name in used([]):
         assert demo[name] != other[name]
 
 
-def test_there_are_urls_of_both_types_for_all_and_for_each_tenant(store: Engine) -> None:
+def test_shared_and_tenant_urls_have_both_types(store: Engine) -> None:
     shared = [row for row in rows(store, tables.urls) if row["tenant_id"] is None]
     for urls in (shared, of_tenant(store, tables.urls, "demo"), of_tenant(store, tables.urls, "other")):
         assert {row["type"] for row in urls} == {"link", "directory"}
 
 
-def test_the_first_domain_is_plain(store: Engine) -> None:
+def test_first_domain_has_no_advanced_settings(store: Engine) -> None:
     domain = next(row for row in of_tenant(store, tables.domains, "demo") if row["id"] == "206813")
     addresses = [ip_address(address) for address in json.loads(domain.pop("origin_ips"))]
     assert 1 <= len(addresses) <= 2
@@ -137,7 +137,7 @@ def test_the_first_domain_is_plain(store: Engine) -> None:
     }
 
 
-def test_the_second_domain_is_disabled_and_structured(store: Engine) -> None:
+def test_second_domain_is_disabled_with_advanced_settings(store: Engine) -> None:
     domain = next(row for row in of_tenant(store, tables.domains, "demo") if row["id"] == "206814")
     assert domain["enabled"] is False
     assert domain["origin_domain_name"]
@@ -145,11 +145,11 @@ def test_the_second_domain_is_disabled_and_structured(store: Engine) -> None:
         assert json.loads(domain[column])
 
 
-def test_the_other_tenant_has_domains_of_its_own(store: Engine) -> None:
+def test_other_tenant_has_its_own_domains(store: Engine) -> None:
     assert [row["id"] for row in of_tenant(store, tables.domains, "other")] == ["207001", "207002"]
 
 
-def test_news_come_in_chinese_and_english_up_to_october_2026(sample: CloudFile) -> None:
+def test_news_are_in_both_languages_until_october_2026(sample: CloudFile) -> None:
     chinese = [item for item in sample.news if re.search("[\u4e00-\u9fff]", item.title)]
     assert len(sample.news) >= 8
     assert 3 <= len(chinese) <= len(sample.news) - 3
@@ -162,13 +162,13 @@ def test_news_come_in_chinese_and_english_up_to_october_2026(sample: CloudFile) 
     ("tenant", "billable"),
     [("demo", {"instance", "image", "volume"}), ("other", {"instance", "image", "loadbalance", "volume"})],
 )
-def test_each_tenant_has_its_kinds(store: Engine, tenant: str, billable: set[str]) -> None:
+def test_each_tenant_has_the_expected_kinds(store: Engine, tenant: str, billable: set[str]) -> None:
     kinds = {row["kind"] for row in of_tenant(store, tables.resources, tenant) if row["ended_at"] is None}
     assert kinds & set(PRICED_UNITS) == billable
     assert kinds - set(PRICED_UNITS) == {"snapshot", "floating_ip", "security_group", "keypair"}
 
 
-def test_resources_are_on_several_nodes_and_some_nodes_have_their_own_prices(sample: CloudFile) -> None:
+def test_demo_uses_several_nodes_some_with_their_own_prices(sample: CloudFile) -> None:
     demo = next(tenant for tenant in sample.tenants if tenant.name == "demo")
     for kind in ("instance", "image", "volume"):
         assert len({resource.node for resource in demo.resources if resource.kind == kind}) >= 2

@@ -1,4 +1,4 @@
-"""Operators at work in the tests: desks over a store, and what must be refused."""
+"""Operator transactions for the tests."""
 
 import json
 from collections.abc import Iterator
@@ -17,21 +17,21 @@ NOW = 1_800_000_000
 """2027-01-15T08:00:00Z."""
 
 
-def desk_of(engine: Engine, *, now: int = NOW, force: bool = False) -> AbstractContextManager[OperatorTransaction]:
+def transaction(engine: Engine, *, now: int = NOW, force: bool = False) -> AbstractContextManager[OperatorTransaction]:
     return operator_transaction(engine, actor="tester", now=now, force=force)
 
 
 @contextmanager
-def refused(engine: Engine, words: str, *, now: int = NOW, force: bool = False) -> Iterator[OperatorTransaction]:
-    """A transaction that must be refused with these words and leave everything as it was."""
+def rejected(engine: Engine, message: str, *, now: int = NOW, force: bool = False) -> Iterator[OperatorTransaction]:
+    """Open a transaction that must be rejected with this message and change nothing."""
     before = contents(engine)
-    with pytest.raises(OperatorError, match=words), desk_of(engine, now=now, force=force) as desk:
-        yield desk
+    with pytest.raises(OperatorError, match=message), transaction(engine, now=now, force=force) as tx:
+        yield tx
     assert contents(engine) == before
 
 
-def last_line(engine: Engine) -> dict[str, Any]:
-    """The last line of the operators' audit, its records read."""
-    line = rows(engine, tables.operator_audit)[-1]
-    read = {name: None if line[name] is None else json.loads(line[name]) for name in ("before", "after")}
-    return line | read
+def last_entry(engine: Engine) -> dict[str, Any]:
+    """Return the last entry of the audit log, with decoded records."""
+    entry = rows(engine, tables.operator_audit)[-1]
+    decoded = {name: None if entry[name] is None else json.loads(entry[name]) for name in ("before", "after")}
+    return entry | decoded

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for a session of tests, and a database for each, empty or with the console's tables."""
+"""A PostgreSQL server per session, and a database per test, empty or with the console's tables."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,20 +12,20 @@ from tests.server.commands.conftest import cloudconsole
 
 __all__ = ["cloudconsole"]
 
-_numbers = count(1)
+_database_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One for each worker of the tests; who stops, kills or halts it has one of their own instead."""
+    """One server per pytest worker; tests that stop, kill or pause a server start another one."""
     with PostgresServer(durable=False) as server:
         yield server
 
 
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[str]:
-    """The name of an empty database of one's own."""
-    name = f"test_{next(_numbers)}"
+    """The name of an empty database for this test."""
+    name = f"test_{next(_database_numbers)}"
     postgres.create_database(name)
     yield name
     postgres.drop_database(name)
@@ -38,8 +38,8 @@ def databases(postgres: PostgresServer) -> Iterator[Databases]:
 
 
 @pytest.fixture
-def with_tables(databases: Databases) -> Iterator[str]:
-    """The name of a database of one's own with the tables."""
-    name = databases.take(databases.with_tables)
+def migrated_template(databases: Databases) -> Iterator[str]:
+    """The name of a database with the console's tables for this test."""
+    name = databases.acquire(databases.migrated_template)
     yield name
-    databases.give_back(name)
+    databases.release(name)

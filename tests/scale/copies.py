@@ -1,4 +1,4 @@
-"""An embedded store with something in every table, and what a database holds, for tests of copying one to the other."""
+"""Helpers for tests that copy an embedded store to PostgreSQL and compare the two."""
 
 import sqlite3
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from cloudconsole.store.postgres.import_sqlite import TABLES, Step
 from cloudconsole.store.postgres.store import opened as opened_on_postgres
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import SqliteStore
-from tests.conftest import NOON
+from tests.conftest import SAMPLE_TIME
 
-Tell = Callable[[Step], object]
+OnStep = Callable[[Step], object]
 
 NO_TABLES: list[str] = []
-"""What an empty database is made of."""
-EVERYTHING = {
+"""The schema of an empty database."""
+EXTRA_ROWS = {
     "cloud": ("UPDATE tenants SET project = 'p1@https://identity.example.com' WHERE id = 1",),
     "activity": (
         "INSERT INTO sessions VALUES (x'00ff', 0, 0, 'seed', 1, 4000000000)",
@@ -36,37 +36,39 @@ EVERYTHING = {
 }
 
 
-def change(data: Path, part: str, *statements: str) -> None:
-    """Write to a store as nothing of ours would."""
+def execute_sql(data: Path, part: str, *statements: str) -> None:
+    """Write to a store directly, bypassing the product code."""
     with closing(sqlite3.connect(data / f"{part}.db")) as connection, connection:
         for statement in statements:
             connection.execute(statement)
 
 
 def fill_every_table(data: Path) -> Path:
-    for part, statements in EVERYTHING.items():
-        change(data, part, *statements)
+    """Add rows to the tables that are empty in the sample."""
+    for part, statements in EXTRA_ROWS.items():
+        execute_sql(data, part, *statements)
     return data
 
 
-def copy(data: Path, address: str, tell: Tell = lambda step: None, *, while_served: bool = False) -> bool:
-    """Whether the store was written to since."""
+def copy(data: Path, address: str, on_step: OnStep = lambda step: None, *, while_served: bool = False) -> bool:
+    """Copy a store; return whether it was written to in the meantime."""
     target = Dsn(address)
     return copy_to_postgres(
-        SqliteStore(data), target, actor="tester", now=int(NOON), while_served=while_served, on_progress=tell
+        SqliteStore(data), target, actor="tester", now=int(SAMPLE_TIME), while_served=while_served, on_progress=on_step
     ).is_behind
 
 
-def in_folder(data: Path) -> dict[str, list[Any]]:
-    """Every row of every table."""
-    found = {}
+def sqlite_rows(data: Path) -> dict[str, list[Any]]:
+    """Return every row of every table of an embedded store."""
+    rows = {}
     for table, part in TABLES.items():
         with opened(data, part) as engine, engine.begin() as connection:
-            found[table.name] = [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
-    return found
+            rows[table.name] = [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+    return rows
 
 
-def in_database(address: str) -> dict[str, list[Any]]:
+def postgres_rows(address: str) -> dict[str, list[Any]]:
+    """Return every row of every table of a database."""
     with opened_on_postgres(Dsn(address), None) as engine, engine.begin() as connection:
         return {
             table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
@@ -74,8 +76,8 @@ def in_database(address: str) -> dict[str, list[Any]]:
         }
 
 
-def made_of(postgres: PostgresServer, database: str) -> list[Any]:
-    """All tables, indexes, constraints and triggers, and whether they are in force."""
+def schema_of(postgres: PostgresServer, database: str) -> list[Any]:
+    """Return all tables, indexes, constraints and triggers, and whether they are enabled."""
     return postgres.execute(
         """
         SELECT c.relname, c.relkind::text, pg_get_indexdef(i.indexrelid)

@@ -1,4 +1,4 @@
-"""Consoles that share a store, behind nginx: a whole site on one machine."""
+"""Replicas that share a store, behind nginx."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,21 +13,21 @@ from cluster.replica import Replica
 from sqlalchemy import select
 
 from cloudconsole.store.tables import access_audit
-from tests.harness import CERTIFICATES, OverHttp, trusting_tests
+from tests.harness import CERTIFICATES, HttpTransport, client_ssl_context
 from tests.stores import database_of, opened
 
-PAIR: Final = (CERTIFICATES / "rsa.pem", CERTIFICATES / "rsa-key.pem")
-CALLER: Final = "127.0.0.2"
-"""Another address of this machine than nginx's own."""
+CERTIFICATE_PAIR: Final = (CERTIFICATES / "rsa.pem", CERTIFICATES / "rsa-key.pem")
+CLIENT_ADDRESS: Final = "127.0.0.2"
+"""A loopback address other than that of nginx."""
 
 
-class From(OverHttp):
-    """Calls that come from an address of one's choice."""
+class OverHttpFrom(HttpTransport):
+    """Requests from a chosen source address."""
 
-    def __init__(self, base: str, address: str = CALLER) -> None:
+    def __init__(self, base: str, address: str = CLIENT_ADDRESS) -> None:
         super().__init__(base)
-        place = base.removeprefix("https://")
-        self._connection = HTTPSConnection(place, timeout=30, context=trusting_tests(), source_address=(address, 0))
+        host = base.removeprefix("https://")
+        self._connection = HTTPSConnection(host, timeout=30, context=client_ssl_context(), source_address=(address, 0))
 
 
 @dataclass
@@ -37,28 +37,28 @@ class Site:
     data: Path
 
     def logins(self) -> list[tuple[str, str]]:
-        """Address and request id of every login in the trail."""
-        wanted = select(access_audit.c.address, access_audit.c.request_id).where(access_audit.c.event == "login")
+        """Return the address and request id of every login in the access audit."""
+        query = select(access_audit.c.address, access_audit.c.request_id).where(access_audit.c.event == "login")
         with opened(self.data, "activity") as engine, engine.connect() as connection:
-            return [(address, request_id) for address, request_id in connection.execute(wanted)]
+            return [(address, request_id) for address, request_id in connection.execute(query)]
 
 
 def log_lines(replica: Replica) -> list[dict[str, Any]]:
-    """What a replica has logged so far; its last line may still be under way."""
+    """Return what a replica has logged so far, without an incomplete last line."""
     return [json.loads(line) for line in replica.log.read_text().split("\n")[:-1] if line.startswith("{")]
 
 
 @contextmanager
-def site_of_two(data: Path, settings: Mapping[str, object] | None = None) -> Iterator[Site]:
-    """Two consoles over one store, with these settings, behind an nginx without limits for a caller."""
+def two_replica_site(data: Path, settings: Mapping[str, object] | None = None) -> Iterator[Site]:
+    """Run two replicas over one store, with these settings, behind an nginx without rate limits."""
     address = database_of(data)
-    place = {"data": data} if address is None else {"database": address}
-    replicas = [Replica(place, name=name) for name in ("first", "second")]
-    nginx = Nginx([replica.base for replica in replicas], certificate=PAIR, limits=False)
+    store = {"data": data} if address is None else {"database": address}
+    replicas = [Replica(store, name=name) for name in ("first", "second")]
+    nginx = Nginx([replica.base for replica in replicas], certificate=CERTIFICATE_PAIR, limits=False)
     for replica in replicas:
-        behind = {"public_origin": nginx.base, "proxies": "127.0.0.1"}
-        replica.settings |= behind | {"insecure_sample": True, "access_log": True} | dict(settings or {})
+        proxy_settings = {"public_origin": nginx.base, "proxies": "127.0.0.1"}
+        replica.settings |= proxy_settings | {"insecure_sample": True, "access_log": True} | dict(settings or {})
     with ExitStack() as running:
-        for part in (*replicas, nginx):
-            running.enter_context(part)
+        for server in (*replicas, nginx):
+            running.enter_context(server)
         yield Site(nginx, replicas, data)

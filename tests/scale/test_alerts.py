@@ -1,4 +1,4 @@
-"""The alert rules before Prometheus' own judge: each fires when it should, and is quiet when it need not."""
+"""The alert rules under promtool: each fires when it should, and only then."""
 
 import re
 import subprocess
@@ -12,104 +12,107 @@ from cloudconsole.server.metrics.layout import ADMIN_UI, LOGIN, LOGOUT, OPERATOR
 from tests.deploy.alert_rules import FILE, read_rules
 
 RULES = read_rules()
-AT = 'job="cloudconsole",instance="a:9464"'
-"""Of the replica that is looked at."""
+LABELS = 'job="cloudconsole",instance="a:9464"'
+"""Labels of the replica in the test."""
 
 Series = dict[str, str]
 
 
-def rising(each_minute: float) -> str:
-    return f"0+{each_minute}x120"
+def rising(per_minute: float) -> str:
+    return f"0+{per_minute}x120"
 
 
 def steady(value: float) -> str:
     return f"{value}x120"
 
 
-def durations(metric: str, labels: str, *, quick: float, slow: float) -> Series:
-    """A histogram of calls, so many quick and so many slow ones a minute."""
+def durations(metric: str, labels: str, *, fast: float, slow: float) -> Series:
+    """Return a histogram with these numbers of fast and slow requests per minute."""
     return {
-        f'{metric}_bucket{{{labels},le="0.001"}}': rising(quick),
-        f'{metric}_bucket{{{labels},le="2.5"}}': rising(quick + slow),
-        f'{metric}_bucket{{{labels},le="+Inf"}}': rising(quick + slow),
-        f"{metric}_count{{{labels}}}": rising(quick + slow),
+        f'{metric}_bucket{{{labels},le="0.001"}}': rising(fast),
+        f'{metric}_bucket{{{labels},le="2.5"}}': rising(fast + slow),
+        f'{metric}_bucket{{{labels},le="+Inf"}}': rising(fast + slow),
+        f"{metric}_count{{{labels}}}": rising(fast + slow),
     }
 
 
-def slow_calls(*calls: str) -> Series:
-    """Nine hundred slow ones a minute of each."""
+def slow_operations(*operations: str) -> Series:
+    """Return 900 slow requests per minute for each operation."""
     metric = "cloudconsole_request_duration_seconds"
-    each = [durations(metric, f'{AT},operation="{call}"', quick=0, slow=900) for call in calls]
+    each = [durations(metric, f'{LABELS},operation="{operation}"', fast=0, slow=900) for operation in operations]
     return {name: values for series in each for name, values in series.items()}
 
 
-def refused(reason: str, each_minute: float) -> Series:
-    return {f'cloudconsole_rejections_total{{{AT},reason="{reason}"}}': rising(each_minute)}
+def rejections(reason: str, per_minute: float) -> Series:
+    return {f'cloudconsole_rejections_total{{{LABELS},reason="{reason}"}}': rising(per_minute)}
 
 
-CALLS = {f'cloudconsole_requests_total{{{AT},operation="GetUsageLimits",outcome="ok"}}': rising(6000)}
-CALL_SECONDS = f'{AT},operation="GetUsageLimits"'
-UPSTREAM = f'{AT},service="compute"'
+REQUESTS = {f'cloudconsole_requests_total{{{LABELS},operation="GetUsageLimits",outcome="ok"}}': rising(6000)}
+OPERATION_LABELS = f'{LABELS},operation="GetUsageLimits"'
+UPSTREAM_LABELS = f'{LABELS},service="compute"'
 
 
-OF_THE_REPLICA = {"job": "cloudconsole", "instance": "a:9464"}
+REPLICA_LABELS = {"job": "cloudconsole", "instance": "a:9464"}
 
 
 class Case(NamedTuple):
     fires: Series
     quiet: Series
-    labels: dict[str, str] = OF_THE_REPLICA
+    labels: dict[str, str] = REPLICA_LABELS
     minute: int = 20
-    """When it is looked."""
+    """When the rule is evaluated."""
 
 
-def gauge(metric: str, too_much: float, enough: float) -> Case:
-    name = f"{metric}{{{AT}}}"
-    return Case({name: steady(too_much)}, {name: steady(enough)})
+def gauge(metric: str, firing: float, normal: float) -> Case:
+    name = f"{metric}{{{LABELS}}}"
+    return Case({name: steady(firing)}, {name: steady(normal)})
 
 
-def counter(metric: str, too_much: float, enough: float) -> Case:
-    name = f"{metric}{{{AT}}}"
-    return Case({name: rising(too_much)}, {name: rising(enough)})
+def counter(metric: str, firing: float, normal: float) -> Case:
+    name = f"{metric}{{{LABELS}}}"
+    return Case({name: rising(firing)}, {name: rising(normal)})
 
 
-def logins(outcome: str, each_minute: float) -> Series:
-    return {f'cloudconsole_logins_total{{{AT},outcome="{outcome}"}}': rising(each_minute)}
+def logins(outcome: str, per_minute: float) -> Series:
+    return {f'cloudconsole_logins_total{{{LABELS},outcome="{outcome}"}}': rising(per_minute)}
 
 
 def upstream(failures: float) -> Series:
     return {
-        f'cloudconsole_upstream_failures_total{{{UPSTREAM},reason="upstream_timeout"}}': rising(failures),
-        **durations("cloudconsole_upstream_request_duration_seconds", UPSTREAM, quick=100, slow=0),
+        f'cloudconsole_upstream_failures_total{{{UPSTREAM_LABELS},reason="upstream_timeout"}}': rising(failures),
+        **durations("cloudconsole_upstream_request_duration_seconds", UPSTREAM_LABELS, fast=100, slow=0),
     }
 
 
 def versions(*each: str) -> Series:
     labels = [f'job="cloudconsole",instance="{number}",version="{version}"' for number, version in enumerate(each)]
-    return {f'cloudconsole_build_info{{{of_one},python="3"}}': steady(1) for of_one in labels}
+    return {f'cloudconsole_build_info{{{replica},python="3"}}': steady(1) for replica in labels}
 
 
 CASES = {
     "CloudConsoleDown": gauge("up", 0, 1),
     "CloudConsoleNotScraped": Case(
-        {'up{job="another"}': steady(1)}, {f"up{{{AT}}}": steady(0)}, {"job": "cloudconsole"}
+        {'up{job="another"}': steady(1)}, {f"up{{{LABELS}}}": steady(0)}, {"job": "cloudconsole"}
     ),
     "CloudConsoleChangeLeaseLost": gauge("cloudconsole_store_lease_lost_workers", 1, 0),
     "CloudConsoleStoreUnreadable": gauge("cloudconsole_store_readable", 0, 1),
     "CloudConsoleFailingRequests": Case(
-        {**CALLS, **refused("unavailable", 40), **refused("upstream_failed", 40)},
-        {**CALLS, **refused("unavailable", 40), **refused("login_required", 600)},
+        {**REQUESTS, **rejections("unavailable", 40), **rejections("upstream_failed", 40)},
+        {**REQUESTS, **rejections("unavailable", 40), **rejections("login_required", 600)},
     ),
     "CloudConsoleInternalErrors": Case(
-        {f'cloudconsole_rejections_total{{{AT},reason="internal_error"}}': "0x14 1x20"},
-        {f'cloudconsole_rejections_total{{{AT},reason="internal_error"}}': "0x4 1x20", **refused("not_found", 9)},
-        {**OF_THE_REPLICA, "reason": "internal_error"},
+        {f'cloudconsole_rejections_total{{{LABELS},reason="internal_error"}}': "0x14 1x20"},
+        {
+            f'cloudconsole_rejections_total{{{LABELS},reason="internal_error"}}': "0x4 1x20",
+            **rejections("not_found", 9),
+        },
+        {**REPLICA_LABELS, "reason": "internal_error"},
     ),
     "CloudConsoleSlow": Case(
-        durations("cloudconsole_request_duration_seconds", CALL_SECONDS, quick=900, slow=20),
+        durations("cloudconsole_request_duration_seconds", OPERATION_LABELS, fast=900, slow=20),
         {
-            **durations("cloudconsole_request_duration_seconds", CALL_SECONDS, quick=900, slow=5),
-            **slow_calls(LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, ADMIN_UI),
+            **durations("cloudconsole_request_duration_seconds", OPERATION_LABELS, fast=900, slow=5),
+            **slow_operations(LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, ADMIN_UI),
         },
     ),
     "CloudConsoleLoginsRejected": Case(
@@ -119,19 +122,22 @@ CASES = {
     ),
     "CloudConsoleLoginFlood": gauge("cloudconsole_password_checks_waiting", 60, 20),
     "CloudConsoleConnectionsRejected": Case(
-        {f'cloudconsole_connection_rejections_total{{{AT},status="{status}"}}': rising(500) for status in (400, 408)},
-        {f'cloudconsole_connection_rejections_total{{{AT},status="408"}}': rising(500)},
+        {
+            f'cloudconsole_connection_rejections_total{{{LABELS},status="{status}"}}': rising(500)
+            for status in (400, 408)
+        },
+        {f'cloudconsole_connection_rejections_total{{{LABELS},status="408"}}': rising(500)},
     ),
     "CloudConsoleWorkerDied": Case(
-        {f'cloudconsole_worker_restarts_total{{{AT},reason="frozen"}}': rising(1)},
-        {f'cloudconsole_worker_restarts_total{{{AT},reason="frozen"}}': rising(0)},
-        {**OF_THE_REPLICA, "reason": "frozen"},
+        {f'cloudconsole_worker_restarts_total{{{LABELS},reason="frozen"}}': rising(1)},
+        {f'cloudconsole_worker_restarts_total{{{LABELS},reason="frozen"}}': rising(0)},
+        {**REPLICA_LABELS, "reason": "frozen"},
     ),
     "CloudConsoleRestarting": counter("cloudconsole_start_time_seconds", 60, 0),
     "CloudConsoleWritesWaiting": gauge("cloudconsole_store_writes_waiting", 60, 20),
     "CloudConsoleSlowWrites": Case(
-        durations("cloudconsole_store_write_duration_seconds", AT, quick=900, slow=20),
-        durations("cloudconsole_store_write_duration_seconds", AT, quick=900, slow=5),
+        durations("cloudconsole_store_write_duration_seconds", LABELS, fast=900, slow=20),
+        durations("cloudconsole_store_write_duration_seconds", LABELS, fast=900, slow=5),
     ),
     "CloudConsoleStoreErrors": counter("cloudconsole_store_errors_total", 1, 0),
     "CloudConsoleDiskNearlyFull": gauge("cloudconsole_store_free_bytes", 0.9e9, 1.1e9),
@@ -145,53 +151,53 @@ CASES = {
 }
 
 
-def judge(folder: Path, alert: str, series: Series, minute: int, expected: list[dict[str, Any]]) -> str:
-    """What promtool has against it; nothing, where it is as expected."""
+def promtool_errors(directory: Path, alert: str, series: Series, minute: int, expected: list[dict[str, Any]]) -> str:
+    """Return promtool's complaints; empty if the alerts are as expected."""
     test = {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
         "alert_rule_test": [{"eval_time": f"{minute}m", "alertname": alert, "exp_alerts": expected}],
     }
-    file = folder / "test.yml"
+    file = directory / "test.yml"
     file.write_text(yaml.safe_dump({"rule_files": [str(FILE)], "tests": [test]}))
-    done = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True)
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+    result = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True)
+    return "" if result.returncode == 0 else result.stdout + result.stderr
 
 
 def expected_alert(alert: str, labels: dict[str, str]) -> dict[str, Any]:
     rule = RULES[alert]
-    told = {
+    annotations = {
         name: re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: labels[found[1]], text)
         for name, text in rule["annotations"].items()
     }
-    return {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": told}
+    return {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": annotations}
 
 
-def test_every_alert_has_its_case() -> None:
+def test_every_alert_has_a_case() -> None:
     assert set(CASES) == set(RULES)
 
 
-def test_promtool_finds_nothing_wrong() -> None:
-    done = subprocess.run(["promtool", "check", "rules", str(FILE)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_promtool_accepts_the_rules() -> None:
+    result = subprocess.run(["promtool", "check", "rules", str(FILE)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("alert", CASES)
-def test_it_fires(alert: str, tmp_path: Path) -> None:
+def test_alert_fires(alert: str, tmp_path: Path) -> None:
     case = CASES[alert]
     expected = [expected_alert(alert, case.labels)]
-    assert judge(tmp_path, alert, case.fires, case.minute, expected) == ""
+    assert promtool_errors(tmp_path, alert, case.fires, case.minute, expected) == ""
 
 
 @pytest.mark.parametrize("alert", CASES)
-def test_it_is_quiet(alert: str, tmp_path: Path) -> None:
+def test_alert_does_not_fire_below_its_threshold(alert: str, tmp_path: Path) -> None:
     case = CASES[alert]
-    assert judge(tmp_path, alert, case.quiet, case.minute, []) == ""
+    assert promtool_errors(tmp_path, alert, case.quiet, case.minute, []) == ""
 
 
 @pytest.mark.parametrize("alert", [name for name, rule in RULES.items() if "for" in rule])
-def test_what_passes_by_itself_wakes_nobody(alert: str, tmp_path: Path) -> None:
-    """It has to last; a minute before that there is no alert."""
+def test_alert_does_not_fire_before_its_duration(alert: str, tmp_path: Path) -> None:
+    """The condition has to last; a minute earlier there is no alert."""
     number, unit = re.fullmatch(r"(\d+)([mh])", RULES[alert]["for"]).groups()  # type: ignore[union-attr]
     minute = int(number) * {"m": 1, "h": 60}[unit] - 1
-    assert judge(tmp_path, alert, CASES[alert].fires, minute, []) == ""
+    assert promtool_errors(tmp_path, alert, CASES[alert].fires, minute, []) == ""

@@ -26,7 +26,7 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDataset]:
 
 
 @pytest.fixture(scope="module")
-def made(postgres: PostgresServer) -> Iterator[PostgresDataset]:
+def dataset(postgres: PostgresServer) -> Iterator[PostgresDataset]:
     name = "bench-made"
     postgres.create_database(name)
     new = PostgresDataset(postgres, name, SPEC)
@@ -44,26 +44,26 @@ def rows(engine: Engine, table: Table) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize(
     "table", [tenants, accounts, quotas, resources, domains, totals, usage], ids=lambda table: str(table.name)
 )
-def test_the_cloud_is_the_same(table: Table, made: PostgresDataset, sqlite: SqliteDataset) -> None:
-    with opened(sqlite.directory, "cloud") as files, made.store.opened("cloud") as tables:
+def test_cloud_tables_have_the_same_rows(table: Table, dataset: PostgresDataset, sqlite: SqliteDataset) -> None:
+    with opened(sqlite.directory, "cloud") as files, dataset.store.opened("cloud") as tables:
         assert rows(tables, table) == rows(files, table)
 
 
-def test_the_sessions_are_the_same(made: PostgresDataset, sqlite: SqliteDataset) -> None:
-    with opened(sqlite.directory, "activity") as files, made.store.opened("activity") as tables:
+def test_sessions_table_has_the_same_rows(dataset: PostgresDataset, sqlite: SqliteDataset) -> None:
+    with opened(sqlite.directory, "activity") as files, dataset.store.opened("activity") as tables:
         assert rows(tables, sessions) == rows(files, sessions)
 
 
-def test_the_counters_match_the_resources(made: PostgresDataset) -> None:
-    with made.store.opened("cloud") as engine, engine.connect() as connection:
+def test_the_counters_match_the_resources(dataset: PostgresDataset) -> None:
+    with dataset.store.opened("cloud") as engine, engine.connect() as connection:
         assert counters.incorrect_counters(connection) == []
 
 
-def test_dropped_indexes_are_created_again(made: PostgresDataset, postgres: PostgresServer) -> None:
-    counted = "SELECT count(*) FROM pg_indexes WHERE tablename = 'resources'"
-    assert postgres.execute(counted, made.name) == [(1 + len(resources.indexes),)]
+def test_dropped_indexes_are_created_again(dataset: PostgresDataset, postgres: PostgresServer) -> None:
+    query = "SELECT count(*) FROM pg_indexes WHERE tablename = 'resources'"
+    assert postgres.execute(query, dataset.name) == [(1 + len(resources.indexes),)]
 
 
-def test_the_sampled_sessions_are_touched(made: PostgresDataset, postgres: PostgresServer) -> None:
-    made.touch_sessions()
-    assert postgres.execute("SELECT count(*) FROM sessions WHERE seen_at > 1770000000", made.name) == [(4,)]
+def test_the_sampled_sessions_are_touched(dataset: PostgresDataset, postgres: PostgresServer) -> None:
+    dataset.touch_sessions()
+    assert postgres.execute("SELECT count(*) FROM sessions WHERE seen_at > 1770000000", dataset.name) == [(4,)]

@@ -1,4 +1,4 @@
-"""The conformance kit against two replicas on PostgreSQL behind nginx, by https: as whoever checks a provider does."""
+"""The conformance kit against two replicas on PostgreSQL behind nginx, over HTTPS."""
 
 import json
 import time
@@ -11,24 +11,24 @@ from cluster.postgres import PostgresServer
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from tests.e2e.processes import command
-from tests.harness import CERTIFICATES, make_logins_quick
-from tests.scale.sites import site_of_two
-from tests.stores import point_to, store_in
+from tests.harness import CERTIFICATES, use_fast_hashes
+from tests.scale.sites import two_replica_site
+from tests.stores import set_database, store_in
 
 pytestmark = pytest.mark.long
 
 
-def test_the_kit_finds_nothing_wrong(postgres: PostgresServer, database: str, tmp_path: Path) -> None:
-    point_to(tmp_path, postgres.address(database))
+def test_conformance_kit_passes(postgres: PostgresServer, database: str, tmp_path: Path) -> None:
+    set_database(tmp_path, postgres.address(database))
     store_in(tmp_path).migrate()
     with store_in(tmp_path).opened("cloud") as engine:
         load(engine, SAMPLE_FILE, zone=UTC, now=int(time.time()), actor="tests")
-    make_logins_quick(tmp_path)
+    use_fast_hashes(tmp_path)
     passwords = {
         "CLOUDCONSOLE_PASSWORD": SAMPLE_PASSWORDS["demo"],
         "CLOUDCONSOLE_OTHER_PASSWORD": SAMPLE_PASSWORDS["other"],
     }
-    with site_of_two(tmp_path) as site:
+    with two_replica_site(tmp_path) as site:
         base = site.nginx.base
         account = ("--region", f"{base}/v3", "--username", "demo", "--other-username", "other")
         domains = ("--domain-id", "206813", "--domain-id", "206814")

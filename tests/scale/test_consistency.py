@@ -23,11 +23,11 @@ ROUNDS = 3
 STALE, ACCEPTED = ": stale read: ", "^session accepted "
 
 
-def checked(folder: Path, round_: Round, deployment: type[PostgresDeployment] = PostgresDeployment) -> CheckResult:
-    """Run and check one round; its history is saved in the folder."""
-    with deployment(folder, round_.cloud) as deployed:
+def checked(directory: Path, round_: Round, deployment: type[PostgresDeployment] = PostgresDeployment) -> CheckResult:
+    """Run and check one round; its history is saved in the directory."""
+    with deployment(directory, round_.cloud) as deployed:
         history = asyncio.run(record_round(round_, deployed))
-    history.save(folder / "history.jsonl")
+    history.save(directory / "history.jsonl")
     return check(history)
 
 
@@ -55,24 +55,24 @@ class Partitioned(PostgresDeployment):
         return [[each._replace(seconds=(2.0, 3.0)) for each in cuts]]
 
 
-def break_lease(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: str) -> None:
+def break_lease(directory: Path, monkeypatch: pytest.MonkeyPatch, *changes: str) -> None:
     """Start every replica with patched lease times."""
     lines = [
         "from cloudconsole.store.postgres import change_poller",
         *(f"change_poller.{change}" for change in changes),
     ]
-    (folder / "sitecustomize.py").write_text("\n".join(lines) + "\n")
-    paths: Sequence[str] = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    (directory / "sitecustomize.py").write_text("\n".join(lines) + "\n")
+    paths: Sequence[str] = [str(directory), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 
 
-def is_detected(folder: Path, round_: Round, deployment: type[PostgresDeployment], *signs: str) -> bool:
+def is_detected(directory: Path, round_: Round, deployment: type[PostgresDeployment], *signs: str) -> bool:
     """Whether all these anomalies are found; on a busy machine that may take several rounds."""
     missing = set(signs)
     for number in range(ROUNDS):
-        own = folder / f"round {number}"
-        own.mkdir()
-        anomalies = checked(own, replace(round_, seed=round_.seed + number), deployment).anomalies
+        round_directory = directory / f"round {number}"
+        round_directory.mkdir()
+        anomalies = checked(round_directory, replace(round_, seed=round_.seed + number), deployment).anomalies
         missing -= {sign for sign in signs if any(re.search(sign, anomaly.problem) for anomaly in anomalies)}
         if not missing:
             return True

@@ -1,6 +1,6 @@
-"""The document on deployment: its steps for many replicas work in their order, as they stand but for names and places.
+"""The deployment document: its steps for many replicas work in order, with only names and paths replaced.
 
-What stands for systemd runs the commands of its units; nobody is asked for the operator's password, which is in a file.
+A fake systemctl runs the commands of the units; the operator's password comes from a file instead of a prompt.
 """
 
 import re
@@ -17,7 +17,7 @@ from lab.ports import allocate
 
 from tests.deploy.unit_files import PROGRAM, ROOT
 from tests.e2e.processes import eventually
-from tests.harness import Caller, OverHttp, clean_environment
+from tests.harness import ApiClient, HttpTransport, clean_environment
 from tests.scale.machines import Machine
 
 pytestmark = pytest.mark.long
@@ -32,21 +32,21 @@ def blocks(language: str, heading: str) -> list[str]:
 
 
 class Replica:
-    """A machine on which the document's commands are given."""
+    """A machine on which the documented commands are run."""
 
-    def __init__(self, folder: Path, database: str, running: ExitStack) -> None:
-        self.machine = Machine(folder)
+    def __init__(self, directory: Path, database: str, running: ExitStack) -> None:
+        self.machine = Machine(directory)
         self._running = running
         self._console: subprocess.Popen[bytes] | None = None
-        self._places = {
+        self._substitutions = {
             "https://console.example.com": self.machine.base,
             "postgresql://console@db1.example.com,db2.example.com/console": database,
             "http://10.0.0.11:8000": self.machine.base,
             "10.0.0.11:9464": f"127.0.0.1:{allocate(['metrics'])['metrics']}",
             "10.0.0.11": "127.0.0.1",
             "10.0.0.10": "127.0.0.1",
-            "/etc/cloudconsole": str(folder),
-            "/var/lib": str(folder),
+            "/etc/cloudconsole": str(directory),
+            "/var/lib": str(directory),
             "sudo -u cloudconsole ": "",
             " -o cloudconsole": "",
             " -g cloudconsole": "",
@@ -55,33 +55,33 @@ class Replica:
         }
         port = self.machine.base.rpartition(":")[2]
         (settings,) = blocks("toml", "Many replicas")
-        self.machine.settings.write_text(f"{self._here(settings)}port = {port}\n")
+        self.machine.settings.write_text(f"{self._substituted(settings)}port = {port}\n")
 
-    def follow(self, block: str) -> None:
+    def run_block(self, block: str) -> None:
         for line in block.splitlines():
             command = line.partition("#")[0].strip()
             if command.startswith("systemctl "):
-                self._obey(*command.split()[1:])
+                self._systemctl(*command.split()[1:])
             else:
-                self._do(self._here(command))
+                self._run(self._substituted(command))
 
-    def _here(self, text: str) -> str:
-        for documented, place in self._places.items():
-            text = text.replace(documented, place)
+    def _substituted(self, text: str) -> str:
+        for documented, actual in self._substitutions.items():
+            text = text.replace(documented, actual)
         return text
 
-    def _do(self, command: str) -> None:
-        done = subprocess.run(
+    def _run(self, command: str) -> None:
+        result = subprocess.run(
             ["sh", "-e", "-c", command],
-            cwd=self.machine.folder,
+            cwd=self.machine.directory,
             env=clean_environment(),
             capture_output=True,
             text=True,
             timeout=120,
         )
-        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        assert result.returncode == 0, (command, result.stdout, result.stderr)
 
-    def _obey(self, *words: str) -> None:
+    def _systemctl(self, *words: str) -> None:
         match words:
             case ["daemon-reload"]:
                 pass
@@ -95,8 +95,8 @@ class Replica:
                 self._console.send_signal(signal.SIGTERM)
                 assert self._console.wait(60) == 0
             case ["restart", "cloudconsole"]:
-                self._obey("stop", "cloudconsole")
-                self._obey("start", "cloudconsole")
+                self._systemctl("stop", "cloudconsole")
+                self._systemctl("start", "cloudconsole")
             case _:
                 raise AssertionError(words)
 
@@ -109,17 +109,17 @@ def replica(postgres: PostgresServer, database: str, tmp_path: Path) -> Iterator
         yield Replica(tmp_path, postgres.address(database, password=False), running)
 
 
-def test_the_steps_of_many_replicas_lead_to_a_console_that_serves(replica: Replica) -> None:
+def test_documented_steps_for_many_replicas_work(replica: Replica) -> None:
     for block in blocks("sh", "Many replicas"):
-        replica.follow(block)
-    assert (replica.machine.folder / "database-password").stat().st_mode & 0o777 == 0o640
-    with closing(OverHttp(replica.machine.base)) as wire:
-        operator = Caller(wire)
+        replica.run_block(block)
+    assert (replica.machine.directory / "database-password").stat().st_mode & 0o777 == 0o640
+    with closing(HttpTransport(replica.machine.base)) as transport:
+        operator = ApiClient(transport)
         assert operator.login("operator", PASSWORD).status == 200
         assert operator.call("GetUsageLimits").status == 200
-        *_, back_again = blocks("sh", "Backup and restore")
-        replica.follow(back_again)
-        wire.close()
+        *_, restore = blocks("sh", "Backup and restore")
+        replica.run_block(restore)
+        transport.close()
         assert operator.call("GetUsageLimits").error == "login_required"
     (upgrade,) = blocks("sh", "Upgrades")
-    replica.follow(upgrade)
+    replica.run_block(upgrade)

@@ -10,22 +10,22 @@ from shutil import copytree
 import pytest
 
 from tests.e2e.processes import eventually
-from tests.harness import Caller, OverHttp, Reply
-from tests.scale.sites import Site, site_of_two
+from tests.harness import ApiClient, HttpTransport, Reply
+from tests.scale.sites import Site, two_replica_site
 
 CLIENTS = 8
 RESTARTS = 3
 
 
 @pytest.fixture
-def site(quick_store: Path, tmp_path: Path) -> Iterator[Site]:
-    more = {"workers": 2, "metrics": "127.0.0.1:0", "access_log": False}
-    with site_of_two(copytree(quick_store, tmp_path / "data"), more) as running:
+def site(fast_hash_store: Path, tmp_path: Path) -> Iterator[Site]:
+    settings = {"workers": 2, "metrics": "127.0.0.1:0", "access_log": False}
+    with two_replica_site(copytree(fast_hash_store, tmp_path / "data"), settings) as running:
         yield running
 
 
 class Client(threading.Thread):
-    """Opens a session and uses it once, over and over, on a connection to nginx for each round."""
+    """Opens and uses a session repeatedly, each time over a new connection to nginx."""
 
     def __init__(self, site: Site, done: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -35,19 +35,19 @@ class Client(threading.Thread):
 
     def run(self) -> None:
         while not self._done.is_set():
-            with closing(OverHttp(self._site.nginx.base)) as wire:
-                caller = Caller(wire)
-                self._count(caller.open())
-                # Both are POSTs, which nginx does not send again.
-                self._count(caller.login())
-                self._count(caller.call("GetUsageLimits"))
-                self._count(caller.logout())
+            with closing(HttpTransport(self._site.nginx.base)) as transport:
+                api = ApiClient(transport)
+                self._count(api.open())
+                # nginx does not retry these POSTs.
+                self._count(api.login())
+                self._count(api.call("GetUsageLimits"))
+                self._count(api.logout())
 
     def _count(self, reply: Reply) -> None:
         self.outcomes[reply.status, reply.header("retry-after")] += 1
 
 
-def test_a_restart_costs_no_502(site: Site) -> None:
+def test_restart_causes_no_502(site: Site) -> None:
     done = threading.Event()
     clients = [Client(site, done) for _ in range(CLIENTS)]
     for client in clients:

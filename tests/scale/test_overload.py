@@ -1,6 +1,6 @@
-"""Far too much at once, for some seconds: memory stays bounded, all answers are in order, then all is as ever.
+"""Overload for some seconds: memory stays bounded, every response is valid, and service returns to normal.
 
-No time is asserted: on a busy machine everything takes long. What it takes on a quiet one, the benchmark tells.
+No latency is asserted, since machines may be busy; the benchmark measures it.
 """
 
 import resource
@@ -14,8 +14,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from bench.raw_http import SessionCookies as Known
-from bench.raw_http import action_request, login_request
+from bench.raw_http import SessionCookies, action_request, login_request
 from cluster.load_generator import LoadGenerator, LoadResult
 from cluster.postgres import PostgresServer
 
@@ -25,20 +24,20 @@ from cloudconsole.server.runtime.worker import OTHER_FILES
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import children_of, eventually
-from tests.e2e.raw_http import Raw, request
-from tests.harness import Caller, OverHttp, RunningServer, running_server
+from tests.e2e.raw_http import RawConnection, request
+from tests.harness import ApiClient, HttpTransport, RunningServer, running_server
 
 pytestmark = pytest.mark.long
 
 OVERLOAD_SECONDS = 4
 FACTOR = 10
-CROWD = 1000
+CONNECTIONS = 1000
 BURST = 500
-"""Calls at once that everybody is answered."""
-MOST_MB = 150
-"""That a worker may grow by, whatever comes."""
-FEW_FILES = 60
-"""A worker that has next to no connections has fewer open."""
+"""Concurrent requests that are all served."""
+MAX_GROWTH_MB = 150
+"""Maximum growth of a worker."""
+IDLE_FILES = 60
+"""A worker without client connections has fewer open files."""
 SESSIONS = 20_000
 COPY_SESSION = """
     INSERT INTO sessions (id_hash, account_id, account_version, csrf_seed, seen_at, expires_at)
@@ -47,53 +46,53 @@ COPY_SESSION = """
     FROM sessions, generate_series(0, %(number)s - 1) AS number
     WHERE id_hash = sha256(convert_to(%(session)s, 'UTF8'))
 """
-SLOW = ("--request-timeout", "3")
+SHORT_TIMEOUT = ("--request-timeout", "3")
 ON_BOTH_STORES = pytest.mark.parametrize("flags", ["embedded", "postgresql"], indirect=True)
 
 
 @pytest.fixture
 def flags(request: pytest.FixtureRequest) -> list[str]:
-    """Settings of the console under load; its store is an embedded one unless a test asks for another."""
-    database = request.getfixturevalue("sampled") if getattr(request, "param", None) == "postgresql" else None
+    """Flags of the console; its store is embedded unless a test selects PostgreSQL."""
+    database = request.getfixturevalue("sample_dsn") if getattr(request, "param", None) == "postgresql" else None
     return ["--access-log", "false", *([] if database is None else ["--database", database])]
 
 
 @pytest.fixture
-def sampled(postgres: PostgresServer, with_tables: str) -> str:
-    """The address of a database with the sample cloud."""
-    store = PostgresStore(Dsn(postgres.address(with_tables)))
+def sample_dsn(postgres: PostgresServer, migrated_template: str) -> str:
+    """The DSN of a database with the sample cloud."""
+    store = PostgresStore(Dsn(postgres.address(migrated_template)))
     with store.opened("cloud") as engine:
         load(engine, SAMPLE_FILE, zone=UTC, now=int(time.time()), actor="tests")
-    return postgres.address(with_tables)
+    return postgres.address(migrated_template)
 
 
 @pytest.fixture
 def console(flags: list[str], request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunningServer]:
-    """With passwords that cost what they cost; a test may add flags."""
+    """A server with real password hashes; a test may add flags."""
     with running_server(tmp_path, *flags, *getattr(request, "param", ()), is_first=True) as server:
         yield server
 
 
 @pytest.fixture
-def demo(console: RunningServer) -> Iterator[Caller]:
-    """Someone logged in."""
-    wire = OverHttp(console.base)
-    caller = Caller(wire)
-    assert caller.login().status == 200
-    yield caller
-    wire.close()
+def demo(console: RunningServer) -> Iterator[ApiClient]:
+    """A logged-in client."""
+    transport = HttpTransport(console.base)
+    client = ApiClient(transport)
+    assert client.login().status == 200
+    yield client
+    transport.close()
 
 
-def call_of(demo: Caller) -> bytes:
-    return action_request(_known(demo), "GetUsageLimits")
+def usage_request(demo: ApiClient) -> bytes:
+    return action_request(_cookies(demo), "GetUsageLimits")
 
 
-def _known(caller: Caller) -> Known:
-    return Known(caller.cookies["sessionid"], caller.token)
+def _cookies(client: ApiClient) -> SessionCookies:
+    return SessionCookies(client.cookies["sessionid"], client.token)
 
 
-def held_mb(server: RunningServer) -> float:
-    """The most that any of its processes ever held in memory."""
+def peak_memory_mb(server: RunningServer) -> float:
+    """Return the peak memory of the server's largest process."""
     processes = {server.process.pid} | children_of(server.process.pid)
     lines = [Path(f"/proc/{each}/status").read_text().splitlines() for each in processes]
     return max(int(line.split()[1]) for each in lines for line in each if line.startswith("VmHWM:")) / 1024
@@ -105,179 +104,188 @@ def open_files(server: RunningServer) -> int:
 
 
 @contextmanager
-def bounded_memory(server: RunningServer, megabytes: int = MOST_MB) -> Iterator[None]:
-    before = held_mb(server)
+def bounded_memory(server: RunningServer, megabytes: int = MAX_GROWTH_MB) -> Iterator[None]:
+    before = peak_memory_mb(server)
     yield
-    assert held_mb(server) - before < megabytes
+    assert peak_memory_mb(server) - before < megabytes
 
 
-def sustainable_rate(port: int, call: bytes) -> float:
-    """What a few callers get who each call again as soon as they are answered."""
-    with LoadGenerator(port, 16) as few:
-        assert set(few.warm_up().statuses) == {200}
-        outcome = few.send([call], 50_000, 1)
-    assert set(outcome.statuses) == {200}
-    return len(outcome.responses)
+def sustainable_rate(port: int, action: bytes) -> float:
+    """Measure the rate of a few clients that each send the next request after a response."""
+    with LoadGenerator(port, 16) as generator:
+        assert set(generator.warm_up().statuses) == {200}
+        result = generator.send([action], 50_000, 1)
+    assert set(result.statuses) == {200}
+    return len(result.responses)
 
 
-def check_answers(outcome: LoadResult, *, allowed: Sequence[int] = (200, 503)) -> None:
-    """Nobody is left without an answer, or with one that does not say when to come back."""
-    assert set(outcome.statuses) <= set(allowed)
-    assert outcome.statuses[200] > 0
-    assert (outcome.lost, outcome.timed_out, outcome.without_retry_after) == (0, 0, 0)
+def check_responses(result: LoadResult, *, allowed: Sequence[int] = (200, 503)) -> None:
+    """Check that every request got a response, and every rejection a `Retry-After`."""
+    assert set(result.statuses) <= set(allowed)
+    assert result.statuses[200] > 0
+    assert (result.lost, result.timed_out, result.without_retry_after) == (0, 0, 0)
 
 
-def check_normal_service(port: int, call: bytes) -> None:
-    """After a moment everybody is served again, some hundred at once included."""
-    with LoadGenerator(port, 300) as crowd:
-        crowd.warm_up()
+def check_normal_service(port: int, action: bytes) -> None:
+    """Wait until all of 300 concurrent requests are served again."""
+    with LoadGenerator(port, 300) as generator:
+        generator.warm_up()
         for _ in range(20):
-            # Callers that come back when they were told to.
+            # The clients honour Retry-After.
             time.sleep(1)
-            if crowd.send_once(call, 300).statuses == {200: 300}:
+            if generator.send_once(action, 300).statuses == {200: 300}:
                 return
-    raise AssertionError("there is still someone who is not served")
+    raise AssertionError("some requests are still rejected")
 
 
-def test_a_burst_of_some_hundred_calls_is_answered(console: RunningServer, demo: Caller) -> None:
-    with LoadGenerator(console.port, BURST) as crowd:
-        crowd.warm_up()
-        assert crowd.send_once(call_of(demo), BURST).statuses == {200: BURST}
+def test_burst_of_requests_is_served(console: RunningServer, demo: ApiClient) -> None:
+    with LoadGenerator(console.port, BURST) as generator:
+        generator.warm_up()
+        assert generator.send_once(usage_request(demo), BURST).statuses == {200: BURST}
 
 
 @ON_BOTH_STORES
-def test_ten_times_the_rate_that_can_be_kept_up(console: RunningServer, demo: Caller) -> None:
-    call = call_of(demo)
-    rate = sustainable_rate(console.port, call)
+def test_ten_times_the_sustainable_rate_is_shed(console: RunningServer, demo: ApiClient) -> None:
+    action = usage_request(demo)
+    rate = sustainable_rate(console.port, action)
     with bounded_memory(console):
-        with LoadGenerator(console.port, CROWD) as crowd:
-            crowd.warm_up()
-            outcome = crowd.send([call], FACTOR * rate, OVERLOAD_SECONDS, timeout=30)
-        check_answers(outcome)
-        assert outcome.statuses[503] > 0
-        check_normal_service(console.port, call)
+        with LoadGenerator(console.port, CONNECTIONS) as generator:
+            generator.warm_up()
+            result = generator.send([action], FACTOR * rate, OVERLOAD_SECONDS, timeout=30)
+        check_responses(result)
+        assert result.statuses[503] > 0
+        check_normal_service(console.port, action)
     assert demo.call("GetUrlList").status == 200
 
 
-@pytest.mark.parametrize("ending", [[], [("Connection", "close")]], ids=["kept connections", "a connection a call"])
-def test_a_flood_of_visitors(console: RunningServer, demo: Caller, ending: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize("ending", [[], [("Connection", "close")]], ids=["keep-alive", "connection per request"])
+def test_flood_of_anonymous_requests_is_survived(
+    console: RunningServer, demo: ApiClient, ending: list[tuple[str, str]]
+) -> None:
     with bounded_memory(console):
-        with LoadGenerator(console.port, 300) as crowd:
-            crowd.warm_up()
-            outcome = crowd.send([request("GET", "/api/", ending)], 50_000, OVERLOAD_SECONDS, timeout=30)
-        assert set(outcome.statuses) <= {200, 503}
-        assert outcome.statuses[200] > 0
-        assert (outcome.timed_out, outcome.without_retry_after) == (0, 0)
-        check_normal_service(console.port, call_of(demo))
+        with LoadGenerator(console.port, 300) as generator:
+            generator.warm_up()
+            result = generator.send([request("GET", "/api/", ending)], 50_000, OVERLOAD_SECONDS, timeout=30)
+        assert set(result.statuses) <= {200, 503}
+        assert result.statuses[200] > 0
+        assert (result.timed_out, result.without_retry_after) == (0, 0)
+        check_normal_service(console.port, usage_request(demo))
 
 
 @pytest.mark.parametrize("flags", ["postgresql"], indirect=True)
 @pytest.mark.parametrize(("is_real", "status"), [(False, 401), (True, 200)])
-def test_a_flood_of_sessions_that_must_be_looked_for(
-    console: RunningServer, demo: Caller, sampled: str, is_real: bool, status: int
+def test_flood_of_uncached_sessions_is_shed(
+    console: RunningServer, demo: ApiClient, sample_dsn: str, is_real: bool, status: int
 ) -> None:
-    """More than there is room for in the line before the database."""
-    known = _known(demo)
+    """There are more lookups than the wait queue of the read pool accepts."""
+    cookies = _cookies(demo)
     if is_real:
-        with psycopg.connect(sampled) as connection:
-            connection.execute(COPY_SESSION, {"session": known.session_id, "number": SESSIONS})
-    calls = [action_request(Known(f"s{number:048x}", known.csrf_token), "GetUsageLimits") for number in range(SESSIONS)]
+        with psycopg.connect(sample_dsn) as connection:
+            connection.execute(COPY_SESSION, {"session": cookies.session_id, "number": SESSIONS})
+    requests = [
+        action_request(SessionCookies(f"s{number:048x}", cookies.csrf_token), "GetUsageLimits")
+        for number in range(SESSIONS)
+    ]
     with bounded_memory(console):
-        with LoadGenerator(console.port, CROWD) as crowd:
-            crowd.warm_up()
-            outcome = crowd.send(calls, 20_000, OVERLOAD_SECONDS, timeout=30)
-        assert set(outcome.statuses) == {status, 503}
-        assert (outcome.lost, outcome.timed_out, outcome.without_retry_after) == (0, 0, 0)
-        check_normal_service(console.port, call_of(demo))
+        with LoadGenerator(console.port, CONNECTIONS) as generator:
+            generator.warm_up()
+            result = generator.send(requests, 20_000, OVERLOAD_SECONDS, timeout=30)
+        assert set(result.statuses) == {status, 503}
+        assert (result.lost, result.timed_out, result.without_retry_after) == (0, 0, 0)
+        check_normal_service(console.port, usage_request(demo))
 
 
-def test_health_checks_are_answered_in_a_crowd(console: RunningServer, demo: Caller) -> None:
-    call, healthy = call_of(demo), Counter[int]()
-    with LoadGenerator(console.port, CROWD) as crowd:
-        crowd.warm_up()
+def test_health_checks_succeed_during_overload(console: RunningServer, demo: ApiClient) -> None:
+    action, health_statuses = usage_request(demo), Counter[int]()
+    with LoadGenerator(console.port, CONNECTIONS) as generator:
+        generator.warm_up()
         done = threading.Event()
 
-        def watch() -> None:
-            wire = OverHttp(console.base)
+        def poll_health() -> None:
+            transport = HttpTransport(console.base)
             while not done.is_set():
-                healthy.update(wire.send("GET", path, []).status for path in ("/healthz", "/readyz"))
-            wire.close()
+                health_statuses.update(transport.send("GET", path, []).status for path in ("/healthz", "/readyz"))
+            transport.close()
 
-        watching = threading.Thread(target=watch)
-        watching.start()
+        poller = threading.Thread(target=poll_health)
+        poller.start()
         try:
-            outcome = crowd.send([call], 50_000, OVERLOAD_SECONDS)
+            result = generator.send([action], 50_000, OVERLOAD_SECONDS)
         finally:
             done.set()
-            watching.join()
-    assert outcome.statuses[503] > 0
-    assert set(healthy) == {200}
+            poller.join()
+    assert result.statuses[503] > 0
+    assert set(health_statuses) == {200}
 
 
 @ON_BOTH_STORES
-def test_a_flood_of_logins_leaves_calls_alone(console: RunningServer, demo: Caller) -> None:
-    visitor = Caller(demo.wire)
-    visitor.open()
-    login, flood = login_request(_known(visitor), "demo", "console-demo"), list[LoadResult]()
-    with bounded_memory(console), LoadGenerator(console.port, 200) as people, LoadGenerator(console.port, 8) as callers:
-        people.warm_up()
-        callers.warm_up()
-        flooding = threading.Thread(
-            target=lambda: flood.append(people.send([login], 500, OVERLOAD_SECONDS, timeout=60))
+def test_login_flood_does_not_affect_actions(console: RunningServer, demo: ApiClient) -> None:
+    anonymous = ApiClient(demo.transport)
+    anonymous.open()
+    login, flood = login_request(_cookies(anonymous), "demo", "console-demo"), list[LoadResult]()
+    with (
+        bounded_memory(console),
+        LoadGenerator(console.port, 200) as login_generator,
+        LoadGenerator(console.port, 8) as action_generator,
+    ):
+        login_generator.warm_up()
+        action_generator.warm_up()
+        flood_thread = threading.Thread(
+            target=lambda: flood.append(login_generator.send([login], 500, OVERLOAD_SECONDS, timeout=60))
         )
-        flooding.start()
-        calls = callers.send([call_of(demo)], 200, OVERLOAD_SECONDS)
-        flooding.join()
-    assert set(calls.statuses) == {200}
-    assert (calls.lost, calls.timed_out) == (0, 0)
+        flood_thread.start()
+        actions = action_generator.send([usage_request(demo)], 200, OVERLOAD_SECONDS)
+        flood_thread.join()
+    assert set(actions.statuses) == {200}
+    assert (actions.lost, actions.timed_out) == (0, 0)
     assert set(flood[0].statuses) == {200, 503}
     assert flood[0].without_retry_after == 0
-    assert Caller(demo.wire).login().status == 200
+    assert ApiClient(demo.transport).login().status == 200
 
 
-def test_five_thousand_idle_connections(console: RunningServer, demo: Caller) -> None:
-    wanted = 5000
-    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(least, wanted + OTHER_FILES), most), most))
-    with bounded_memory(console), LoadGenerator(console.port, wanted) as idle:
-        outcome = idle.warm_up()
-        assert outcome.statuses == {200: wanted}
+def test_five_thousand_idle_connections_are_accepted(console: RunningServer, demo: ApiClient) -> None:
+    count = 5000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count + OTHER_FILES), hard), hard))
+    with bounded_memory(console), LoadGenerator(console.port, count) as idle:
+        result = idle.warm_up()
+        assert result.statuses == {200: count}
         assert demo.call("GetUsageLimits").status == 200
-        assert set(idle.send([call_of(demo)], 500, 2).statuses) == {200}
-    eventually(lambda: open_files(console) < FEW_FILES)
+        assert set(idle.send([usage_request(demo)], 500, 2).statuses) == {200}
+    eventually(lambda: open_files(console) < IDLE_FILES)
 
 
-@pytest.mark.parametrize("console", [SLOW], indirect=True)
-def test_callers_that_never_read(console: RunningServer, demo: Caller) -> None:
+@pytest.mark.parametrize("console", [SHORT_TIMEOUT], indirect=True)
+def test_clients_that_never_read_are_disconnected(console: RunningServer, demo: ApiClient) -> None:
     with ExitStack() as stack, bounded_memory(console):
         for _ in range(200):
             raw = stack.enter_context(_connected(console))
             raw.send(request("GET", "/openapi.json") * 50)
         assert demo.call("GetUsageLimits").status == 200
-        eventually(lambda: open_files(console) < FEW_FILES)
+        eventually(lambda: open_files(console) < IDLE_FILES)
     assert demo.call("GetUsageLimits").status == 200
 
 
-@pytest.mark.parametrize("console", [SLOW], indirect=True)
+@pytest.mark.parametrize("console", [SHORT_TIMEOUT], indirect=True)
 @pytest.mark.parametrize(
-    "beginning",
+    "start",
     [b"POST /api/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ", request("POST", "/api/", [("Content-Length", "60000")])],
     ids=["heads", "bodies"],
 )
-def test_callers_that_send_drop_by_drop(console: RunningServer, demo: Caller, beginning: bytes) -> None:
+def test_clients_that_send_byte_by_byte_are_disconnected(console: RunningServer, demo: ApiClient, start: bytes) -> None:
     with ExitStack() as stack, bounded_memory(console):
-        callers = [stack.enter_context(_connected(console)) for _ in range(300)]
-        for raw in callers:
-            raw.send(beginning)
-        while any(raw.send_until_refused([b"x"]) for raw in callers):
+        clients = [stack.enter_context(_connected(console)) for _ in range(300)]
+        for raw in clients:
+            raw.send(start)
+        while any(raw.send_until_closed([b"x"]) for raw in clients):
             assert demo.call("GetUsageLimits").status == 200
-        eventually(lambda: open_files(console) < FEW_FILES)
+        eventually(lambda: open_files(console) < IDLE_FILES)
     assert demo.call("GetUsageLimits").status == 200
 
 
 @contextmanager
-def _connected(console: RunningServer) -> Iterator[Raw]:
-    raw = Raw(console.connect())
+def _connected(console: RunningServer) -> Iterator[RawConnection]:
+    raw = RawConnection(console.connect())
     try:
         yield raw
     finally:

@@ -1,4 +1,4 @@
-"""The document of a store on PostgreSQL: its examples work in their order, as they stand but for names and places."""
+"""The PostgreSQL document: its examples work in order, with only names and paths replaced."""
 
 import os
 import re
@@ -22,13 +22,13 @@ def blocks(language: str) -> str:
     return "".join(re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL))
 
 
-def test_every_example_works(quick_store: Path, postgres: PostgresServer, database: str, tmp_path: Path) -> None:
+def test_every_example_works(fast_hash_store: Path, postgres: PostgresServer, database: str, tmp_path: Path) -> None:
     name = f"{database}_documented"
     for statement in blocks("sql").split(";\n"):
         if statement:
             postgres.execute(re.sub(r"\bconsole\b", name, statement))
-    places = {
-        # There is no TLS to this machine itself.
+    substitutions = {
+        # The local server has no TLS.
         "?sslmode=verify-full&sslrootcert=/etc/ssl/certs/ca-certificates.crt": "",
         "postgresql://console@db.example.com/console": f"postgresql://{name}@127.0.0.1:{postgres.port}/{name}",
         "/etc/cloudconsole": str(tmp_path),
@@ -36,27 +36,27 @@ def test_every_example_works(quick_store: Path, postgres: PostgresServer, databa
         "/var/lib/cloudconsole": str(tmp_path / "data"),
     }
 
-    def here(text: str) -> str:
-        for documented, place in places.items():
-            text = text.replace(documented, place)
+    def substituted(text: str) -> str:
+        for documented, actual in substitutions.items():
+            text = text.replace(documented, actual)
         return text
 
     found = PASSWORD.search(DOCUMENT)
     assert found is not None
     (tmp_path / "database-password").write_text(found[1])
-    (tmp_path / "cloudconsole.toml").write_text(here(blocks("toml")))
-    copytree(quick_store, tmp_path / "data")
+    (tmp_path / "cloudconsole.toml").write_text(substituted(blocks("toml")))
+    copytree(fast_hash_store, tmp_path / "data")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["sh", "-e", "-c", here(blocks("sh"))],
+    result = subprocess.run(
+        ["sh", "-e", "-c", substituted(blocks("sh"))],
         cwd=tmp_path,
         env=clean_environment(PATH=path),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
     for words in ("are up to date", "compared row by row", "all sessions ended", "nothing to remove"):
-        assert words in done.stdout
+        assert words in result.stdout
     postgres.drop_database(name)
     postgres.execute(f"DROP ROLE {name}")

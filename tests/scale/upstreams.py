@@ -1,4 +1,4 @@
-"""Small servers in the place of consoles, to see what nginx sends them, and what it makes of what they do."""
+"""Fake consoles behind nginx, which record the requests they get."""
 
 import socketserver
 import threading
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+RESPONSE: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 
 
 @dataclass
 class Upstream:
-    """`requests` are those that came whole, in their order; `methods` those of all that began to come."""
+    """`requests` are the complete ones, in order; `methods` includes those of incomplete ones."""
 
     base: str = ""
     methods: list[str] = field(default_factory=list)
@@ -20,27 +20,27 @@ class Upstream:
 
 
 Behaviour = Callable[[Any], None]
-"""What is done with a connection once its request was read."""
+"""What to do with a connection after reading its request."""
 
 
-def answer(connection: Any) -> None:
-    connection.sendall(ANSWER)
+def respond(connection: Any) -> None:
+    connection.sendall(RESPONSE)
 
 
-def break_off(connection: Any) -> None:
-    """As a console does that is killed after it has read a request: nobody knows what it has done with it."""
+def disconnect(connection: Any) -> None:
+    """Close the connection, like a console that is killed while it handles a request."""
 
 
 @contextmanager
 def upstream(behave: Behaviour) -> Iterator[Upstream]:
-    """A server that reads a request, does this with its connection, and closes it."""
-    seen = Upstream()
+    """Run a server that reads a request, behaves like this, and closes the connection."""
+    observed = Upstream()
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            request = _read_request(self.request, seen.methods)
+            request = _read_request(self.request, observed.methods)
             if request:
-                seen.requests.append(request)
+                observed.requests.append(request)
                 behave(self.request)
 
     class Server(socketserver.ThreadingTCPServer):
@@ -48,11 +48,11 @@ def upstream(behave: Behaviour) -> Iterator[Upstream]:
         request_queue_size = 200
 
     with Server(("127.0.0.1", 0), Handler) as server:
-        seen.base = f"http://127.0.0.1:{server.server_address[1]}"
+        observed.base = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield seen
+            yield observed
         finally:
             server.shutdown()
             thread.join()

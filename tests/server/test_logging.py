@@ -1,4 +1,4 @@
-"""The log's two forms: JSON that always parses, lines for people that cannot be forged."""
+"""The two log formats: JSON that always parses, and pretty lines that cannot be forged."""
 
 import io
 import json
@@ -32,8 +32,8 @@ ODD = 'a\nb\rc\x00\x1b[31m\x7f\x85\x9b\u2028\u2029\u202e\udc80é云\t"'
 SPACES = str.maketrans(dict.fromkeys("\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))), " "))
 
 
-def is_seen(line: str) -> bool:
-    """Whether nothing in a line is hidden; spaces of other widths are none the worse."""
+def is_visible(line: str) -> bool:
+    """Whether a line has no hidden characters; spaces of any width are allowed."""
     return line.translate(SPACES).isprintable()
 
 
@@ -44,22 +44,22 @@ def record(message: str, *args: object, error: bool = False, **fields: Any) -> l
             raise RuntimeError(message)
         except RuntimeError:
             exc_info = sys.exc_info()
-    made = logging.LogRecord("cloudconsole.tests", logging.INFO, __file__, 1, message, args, exc_info)
+    log_record = logging.LogRecord("cloudconsole.tests", logging.INFO, __file__, 1, message, args, exc_info)
     if fields:
-        made.fields = fields
-    return made
+        log_record.fields = fields
+    return log_record
 
 
-def as_json(made: logging.LogRecord) -> dict[str, Any]:
-    line = JsonFormat().format(made)
+def as_json(log_record: logging.LogRecord) -> dict[str, Any]:
+    line = JsonFormat().format(log_record)
     assert line.splitlines() == [line]
-    assert is_seen(line)
+    assert is_visible(line)
     parsed = json.loads(line)
     assert isinstance(parsed, dict)
     return parsed
 
 
-def test_a_json_line_has_all_that_is_known() -> None:
+def test_json_line_has_every_field() -> None:
     token = current_request_id.set("request-7")
     try:
         line = as_json(record("a %s", "message", user="demo", status=200, duration_ms=0.25, nothing=None, odd=b"x"))
@@ -90,12 +90,12 @@ def test_an_exception_is_one_field() -> None:
 
 
 @given(st.text())
-def test_any_text_makes_one_line_of_json_and_is_read_back(text: str) -> None:
+def test_any_text_makes_one_json_line_and_is_preserved(text: str) -> None:
     line = as_json(record("%s", text, path=text))
     assert line["message"] == line["path"] == text
 
 
-def test_text_that_is_no_unicode_does_not_break_a_line() -> None:
+def test_unpaired_surrogate_does_not_break_a_line() -> None:
     assert as_json(record("%s", ODD, path=ODD))["path"] == ODD.replace("\udc80", "\\udc80")
 
 
@@ -105,10 +105,10 @@ def test_any_text_stays_on_one_pretty_line(coloured: bool, text: str) -> None:
     line = PrettyFormat(coloured=coloured).format(record("%s", text))
     assert line.splitlines() == [line]
     message = line.partition("cloudconsole.tests:")[2].removeprefix("\x1b[0m")
-    assert is_seen(message)
+    assert is_visible(message)
 
 
-def test_an_exceptions_text_cannot_look_like_a_line_of_ours() -> None:
+def test_exception_text_cannot_forge_a_log_line() -> None:
     forged = "2026-01-01T00:00:00.000Z INFO 1 - cloudconsole.audit: login of admin"
     lines = PrettyFormat(coloured=False).format(record(f"x\n{forged}\x1b[1A", error=True)).splitlines()
     assert not any(line.startswith("2026-01-01") for line in lines)
@@ -131,7 +131,7 @@ def _root_logger_restored() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_root_logger_restored")
-def test_json_is_utf_8_whatever_the_terminal_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_is_utf_8_regardless_of_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(written, encoding="ascii"))
     configure_logging(Settings(log_format="json"))
@@ -140,32 +140,32 @@ def test_json_is_utf_8_whatever_the_terminal_speaks(monkeypatch: pytest.MonkeyPa
     assert json.loads(written.getvalue().decode("utf-8"))["message"] == "云"
 
 
-SAY = """
+LOG_HELLO = """
 import logging
 from cloudconsole.server.logging import configure_logging
 from cloudconsole.server.config.settings import Settings
-configure_logging(Settings(log_format={form!r}))
+configure_logging(Settings(log_format={log_format!r}))
 logging.getLogger("cloudconsole.tests").info("hello")
 """
 
 
-def said(form: str, *, on_terminal: bool, **environment: str) -> str:
-    """What a process of its own writes to a standard error that is a terminal, or is none."""
-    command = [sys.executable, "-c", SAY.format(form=form)]
+def logged(log_format: str, *, on_terminal: bool, **environment: str) -> str:
+    """Return what a subprocess logs to standard error, which is a terminal or not."""
+    command = [sys.executable, "-c", LOG_HELLO.format(log_format=log_format)]
     if not on_terminal:
         done = subprocess.run(command, stderr=subprocess.PIPE, env=clean_environment(**environment), check=True)
         return done.stderr.decode()
-    ours, theirs = pty.openpty()
+    controller, terminal = pty.openpty()
     try:
-        subprocess.run(command, stderr=theirs, env=clean_environment(**environment), check=True)
-        return os.read(ours, 10_000).decode()
+        subprocess.run(command, stderr=terminal, env=clean_environment(**environment), check=True)
+        return os.read(controller, 10_000).decode()
     finally:
-        os.close(theirs)
-        os.close(ours)
+        os.close(terminal)
+        os.close(controller)
 
 
 @pytest.mark.parametrize(
-    ("form", "on_terminal", "environment", "begins", "coloured"),
+    ("log_format", "on_terminal", "environment", "first", "coloured"),
     [
         ("auto", True, {"NO_COLOR": ""}, "2", True),
         ("auto", True, {"NO_COLOR": "1"}, "2", False),
@@ -174,16 +174,16 @@ def said(form: str, *, on_terminal: bool, **environment: str) -> str:
         ("json", True, {}, "{", False),
     ],
 )
-def test_the_form_is_chosen(
-    form: str, on_terminal: bool, environment: dict[str, str], begins: str, coloured: bool
+def test_log_format_depends_on_setting_and_terminal(
+    log_format: str, on_terminal: bool, environment: dict[str, str], first: str, coloured: bool
 ) -> None:
-    line = said(form, on_terminal=on_terminal, **environment)
-    assert line.startswith(begins)
+    line = logged(log_format, on_terminal=on_terminal, **environment)
+    assert line.startswith(first)
     assert "hello" in line
     assert ("\x1b[" in line) == coloured
 
 
-# What repeats call after call.
+# Rate limiting of messages that repeat with every request.
 
 
 class Seconds:
@@ -198,12 +198,12 @@ def seconds() -> Seconds:
     return Seconds()
 
 
-class Written(logging.Handler):
-    """The lines that a sparing log writes."""
+class CollectingHandler(logging.Handler):
+    """Collect the lines that pass a rate limit."""
 
-    def __init__(self, sparing: RateLimitFilter) -> None:
+    def __init__(self, rate_limit: RateLimitFilter) -> None:
         super().__init__()
-        self.addFilter(sparing)
+        self.addFilter(rate_limit)
         self.lines: list[tuple[str, str]] = []
         self.fields: list[dict[str, Any]] = []
 
@@ -216,17 +216,17 @@ class Written(logging.Handler):
         return [message for _, message in self.lines]
 
 
-log = logging.getLogger("tests.sparing")
+log = logging.getLogger("tests.rate_limit")
 
 
 @pytest.fixture
-def sparing(seconds: Seconds) -> RateLimitFilter:
+def rate_limit(seconds: Seconds) -> RateLimitFilter:
     return RateLimitFilter(seconds)
 
 
 @pytest.fixture
-def written(sparing: RateLimitFilter) -> Iterator[Written]:
-    handler = Written(sparing)
+def written(rate_limit: RateLimitFilter) -> Iterator[CollectingHandler]:
+    handler = CollectingHandler(rate_limit)
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     token = current_request_id.set("call-1")
@@ -240,23 +240,23 @@ def fail(error: Exception) -> None:
     log.warning("unavailable: %s", error)
 
 
-def test_of_what_fails_call_after_call_one_line_is_written_and_then_how_many_more(
-    written: Written, sparing: RateLimitFilter, seconds: Seconds
+def test_repeated_failure_is_logged_once_and_then_counted(
+    written: CollectingHandler, rate_limit: RateLimitFilter, seconds: Seconds
 ) -> None:
     for number in range(1000):
         fail(OSError(f"disk {number}"))
     assert written.messages == ["unavailable: disk 0"]
-    sparing.log_suppressed()
+    rate_limit.log_suppressed()
     assert len(written.lines) == 1
     seconds.now += RATE_LIMIT_SECONDS
-    sparing.log_suppressed()
+    rate_limit.log_suppressed()
     assert written.lines[1:] == [("-", "suppressed 999 more like: unavailable: disk 0")]
     assert written.fields[1] == {"event": "suppressed", "of": "unavailable: disk 0", "number": 999}
     fail(OSError("disk again"))
     assert written.messages[2:] == ["unavailable: disk again"]
 
 
-def test_the_count_goes_before_the_next_line_of_a_call(written: Written, seconds: Seconds) -> None:
+def test_suppressed_count_precedes_the_next_line(written: CollectingHandler, seconds: Seconds) -> None:
     for text in ("first", "second"):
         fail(OSError(text))
     seconds.now += RATE_LIMIT_SECONDS
@@ -268,20 +268,20 @@ def test_the_count_goes_before_the_next_line_of_a_call(written: Written, seconds
     ]
 
 
-def test_one_failure_hides_no_other(written: Written) -> None:
+def test_different_failures_do_not_suppress_each_other(written: CollectingHandler) -> None:
     for error in (OSError("a"), OSError("b"), ValueError("c"), OSError("d")):
         fail(error)
     log.warning("something else")
     assert written.messages == ["unavailable: a", "unavailable: c", "something else"]
 
 
-def test_a_failure_of_one_service_hides_none_of_another(written: Written) -> None:
+def test_failures_of_different_services_are_all_logged(written: CollectingHandler) -> None:
     for service in ("http://nova", "http://cinder", "http://nova"):
         log.warning("%s failed", service, extra={"service": service})
     assert written.messages == ["http://nova failed", "http://cinder failed"]
 
 
-def test_exceptions_are_told_apart_by_what_was_raised_where(written: Written) -> None:
+def test_exceptions_are_distinguished_by_type_and_origin(written: CollectingHandler) -> None:
     def here() -> None:
         raise KeyError("x")
 
@@ -291,15 +291,15 @@ def test_exceptions_are_told_apart_by_what_was_raised_where(written: Written) ->
     def elsewhere() -> None:
         raise TypeError("x")
 
-    for number, raising in enumerate((here, there, elsewhere, here, there, elsewhere)):
+    for number, function in enumerate((here, there, elsewhere, here, there, elsewhere)):
         try:
-            raising()
+            function()
         except (KeyError, TypeError):
             log.exception("call %d failed", number)
     assert written.messages == ["call 0 failed", "call 1 failed", "call 2 failed"]
 
 
-def test_lines_that_belong_to_no_call_and_those_of_no_trouble_are_all_written(written: Written) -> None:
+def test_info_lines_and_lines_outside_requests_are_never_suppressed(written: CollectingHandler) -> None:
     for _ in range(3):
         log.info("a call")
     token = current_request_id.set("-")
@@ -309,8 +309,8 @@ def test_lines_that_belong_to_no_call_and_those_of_no_trouble_are_all_written(wr
     assert written.messages == ["a call"] * 3 + ["a worker ended"] * 3
 
 
-def test_the_rest_can_be_told_at_the_end(written: Written, sparing: RateLimitFilter) -> None:
+def test_remaining_count_can_be_logged_at_the_end(written: CollectingHandler, rate_limit: RateLimitFilter) -> None:
     for _ in range(3):
         fail(OSError("a"))
-    sparing.log_suppressed(until_now=True)
+    rate_limit.log_suppressed(until_now=True)
     assert written.messages[1:] == ["suppressed 2 more like: unavailable: a"]

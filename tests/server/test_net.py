@@ -1,4 +1,4 @@
-"""What hosts and client addresses mean to this machine."""
+"""Loopback hosts, client addresses and trusted networks."""
 
 import ipaddress
 
@@ -18,7 +18,7 @@ UNMAPPED_IPV6 = st.integers(2**96, 2**128 - 1).map(ipaddress.IPv6Address)
 
 
 @pytest.mark.parametrize("host", ["localhost", "a.localhost", "a.b.localhost", "127.0.0.1", "127.255.255.254", "::1"])
-def test_loopback(host: str) -> None:
+def test_host_is_loopback(host: str) -> None:
     assert is_loopback(host)
 
 
@@ -26,7 +26,7 @@ def test_loopback(host: str) -> None:
     "host",
     ["", "localhost.example", "mylocalhost", "128.0.0.1", "0.0.0.0", "::", "::2", "10.0.0.1", "127.0.0.1.example"],
 )
-def test_not_loopback(host: str) -> None:
+def test_host_is_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 
@@ -52,17 +52,17 @@ def test_failures_are_counted_by_the_ipv6_network(address: ipaddress.IPv6Address
 
 
 @given(IPV6, IPV6)
-def test_different_networks_are_counted_apart(first: ipaddress.IPv6Address, second: ipaddress.IPv6Address) -> None:
+def test_different_networks_are_counted_separately(first: ipaddress.IPv6Address, second: ipaddress.IPv6Address) -> None:
     if int(first) >> 64 != int(second) >> 64:
         assert throttle_address(str(first)) != throttle_address(str(second))
 
 
 @pytest.mark.parametrize("address", ["", "unix:", "testclient"])
-def test_what_is_no_address_is_counted_by_its_text(address: str) -> None:
+def test_invalid_address_is_counted_by_its_text(address: str) -> None:
     assert throttle_address(address) == address
 
 
-def test_a_zone_does_not_tell_addresses_apart() -> None:
+def test_zone_of_an_address_is_ignored() -> None:
     assert throttle_address("fe80::1%eth0") == throttle_address("fe80::1%eth1") == "fe80:0000:0000:0000::/64"
 
 
@@ -82,7 +82,7 @@ def test_a_forwarded_address_is_an_address_or_none(text: str) -> None:
 @pytest.mark.parametrize(
     "entry", ["", " ", "unknown", "_x", "1.2.3", "1.2.3.4.5", "1.2.3.4:", "1.2.3.4:x", "[]", "[::1"]
 )
-def test_what_is_no_forwarded_address(entry: str) -> None:
+def test_invalid_forwarded_address_is_ignored(entry: str) -> None:
     assert forwarded_address(entry) is None
 
 
@@ -92,7 +92,7 @@ NETWORKS = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("2001:db8::
 @pytest.mark.parametrize(
     "address", ["10.0.0.0", "10.255.255.255", "::ffff:10.1.2.3", "2001:db8::", "2001:DB8:ffff::1", "2001:db8::1%eth0"]
 )
-def test_an_address_in_one_of_the_networks(address: str) -> None:
+def test_address_in_one_of_the_networks_matches(address: str) -> None:
     assert is_in_networks(address, NETWORKS)
 
 
@@ -100,9 +100,9 @@ def test_an_address_in_one_of_the_networks(address: str) -> None:
     "address",
     ["9.255.255.255", "11.0.0.0", "::ffff:11.0.0.1", "::10.0.0.1", "2001:db9::", "", "10.0.0", "name", "10/8"],
 )
-def test_an_address_in_none_of_them(address: str) -> None:
+def test_address_outside_the_networks_does_not_match(address: str) -> None:
     assert not is_in_networks(address, NETWORKS)
 
 
-def test_nothing_is_in_no_network() -> None:
+def test_no_address_matches_without_networks() -> None:
     assert not is_in_networks("127.0.0.1", ())

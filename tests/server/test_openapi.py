@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, and one with the tables it is made from."""
+"""The OpenAPI document: valid, complete and consistent with the tables it is generated from."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from cloudconsole.spec.operations import COMMON_ERRORS, OPERATIONS, UNKNOWN_PATH
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(build_document()))
 SCHEMAS = DOCUMENT["components"]["schemas"]
-CALL = DOCUMENT["paths"]["/api/"]["post"]
+POST_API = DOCUMENT["paths"]["/api/"]["post"]
 NAMES = [action.name for action in ACTIONS]
 
 
@@ -27,8 +27,8 @@ def conforms(value: object, schema: dict[str, Any]) -> bool:
 def all_properties(node: object) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(node, dict):
         yield from node.get("properties", {}).items()
-        for below in node.values():
-            yield from all_properties(below)
+        for child in node.values():
+            yield from all_properties(child)
 
 
 def test_the_document_is_valid() -> None:
@@ -41,33 +41,33 @@ def test_every_schema_is_valid() -> None:
         Draft202012Validator.check_schema(schema)
 
 
-def test_it_names_the_version() -> None:
+def test_document_has_the_package_version() -> None:
     assert DOCUMENT["info"]["version"] == __version__
 
 
-def test_it_describes_whatever_console_serves_it() -> None:
+def test_server_url_is_relative() -> None:
     assert DOCUMENT["servers"] == [{"url": "/"}]
 
 
 @pytest.mark.parametrize("media", ["application/json", "application/x-www-form-urlencoded"])
 def test_the_body_is_one_of_the_actions(media: str) -> None:
-    schema = CALL["requestBody"]["content"][media]["schema"]
+    schema = POST_API["requestBody"]["content"][media]["schema"]
     assert list(schema["discriminator"]["mapping"]) == NAMES
     assert [each["$ref"] for each in schema["oneOf"]] == list(schema["discriminator"]["mapping"].values())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_actions_examples_are_what_it_takes_and_gives(name: str) -> None:
-    body = CALL["requestBody"]["content"]["application/json"]["examples"][name]["value"]
-    answer = CALL["responses"]["200"]["content"]["application/json"]["examples"][name]["value"]
+def test_action_examples_conform_to_their_schemas(name: str) -> None:
+    body = POST_API["requestBody"]["content"]["application/json"]["examples"][name]["value"]
+    response = POST_API["responses"]["200"]["content"]["application/json"]["examples"][name]["value"]
     assert body["action"] == name
-    assert conforms(body, CALL["requestBody"]["content"]["application/json"]["schema"])
-    assert answer["data"]
-    assert conforms(answer, SCHEMAS[f"{name}Body"]["x-response"])
-    assert conforms(answer, CALL["responses"]["200"]["content"]["application/json"]["schema"])
+    assert conforms(body, POST_API["requestBody"]["content"]["application/json"]["schema"])
+    assert response["data"]
+    assert conforms(response, SCHEMAS[f"{name}Body"]["x-response"])
+    assert conforms(response, POST_API["responses"]["200"]["content"]["application/json"]["schema"])
 
 
-def test_the_example_of_an_opening_is_what_it_gives() -> None:
+def test_welcome_example_conforms_to_its_schema() -> None:
     content = DOCUMENT["paths"]["/api/"]["get"]["responses"]["200"]["content"]["application/json"]
     assert content["example"]["data"]["actions"] == NAMES
     assert conforms(content["example"], content["schema"])
@@ -86,14 +86,14 @@ def test_the_example_of_an_opening_is_what_it_gives() -> None:
         {"action": "GetDomainDetail", "domainId": None},
     ],
 )
-def test_what_the_console_refuses_the_schema_refuses(body: dict[str, Any]) -> None:
-    assert not conforms(body, CALL["requestBody"]["content"]["application/json"]["schema"])
+def test_schema_rejects_what_the_console_rejects(body: dict[str, Any]) -> None:
+    assert not conforms(body, POST_API["requestBody"]["content"]["application/json"]["schema"])
 
 
 @pytest.mark.parametrize("more", [{"domainId": "206813"}, {"domainId": 206813}, {"domainId": "域", "region": "x"}])
-def test_what_the_console_takes_the_schema_takes(more: dict[str, Any]) -> None:
+def test_schema_accepts_what_the_console_accepts(more: dict[str, Any]) -> None:
     body = {"action": "GetDomainDetail", **more}
-    assert conforms(body, CALL["requestBody"]["content"]["application/json"]["schema"])
+    assert conforms(body, POST_API["requestBody"]["content"]["application/json"]["schema"])
 
 
 @pytest.mark.parametrize(
@@ -105,15 +105,15 @@ def test_an_amount_is_decimal_text(amount: str, good: bool) -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, "yes", None])
-def test_enabled_is_one_of_two_texts(enabled: object) -> None:
+def test_enabled_is_one_of_two_strings(enabled: object) -> None:
     assert SCHEMAS["DomainDetail"]["properties"]["enabled"]["enum"] == ["false", "true"]
     assert not conforms(enabled, SCHEMAS["DomainDetail"]["properties"]["enabled"])
 
 
 def test_every_field_of_every_record_is_described() -> None:
-    written = {"action", "code", "data", "message"}
+    self_explanatory = {"action", "code", "data", "message"}
     undescribed = [name for name, schema in all_properties(SCHEMAS) if not schema.get("description")]
-    assert set(undescribed) <= written
+    assert set(undescribed) <= self_explanatory
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
@@ -128,7 +128,7 @@ def test_an_operation_lists_exactly_its_errors(operation: Operation) -> None:
     assert listed == {(error.code, error.error) for error in operation.errors}
 
 
-def test_every_error_can_come_from_somewhere() -> None:
+def test_every_error_is_declared_somewhere() -> None:
     declared = {error for operation in OPERATIONS for error in operation.errors}
     assert declared | set(UNKNOWN_PATH_ERRORS) == set(ApiError.__subclasses__())
     assert not declared & set(UNKNOWN_PATH_ERRORS)
@@ -141,7 +141,7 @@ def test_no_operation_declares_an_error_twice() -> None:
 
 
 @pytest.mark.parametrize("error", ApiError.__subclasses__(), ids=lambda error: error.error)
-def test_the_catalogue_says_when_and_what_to_do(error: type[ApiError]) -> None:
+def test_error_catalogue_has_cause_and_remedy(error: type[ApiError]) -> None:
     (entry,) = (each for each in DOCUMENT["x-errors"] if each["error"] == error.error)
     assert (entry["code"], entry["message"]) == (error.code, {"en": error.text.en, "zh": error.text.zh})
     assert entry["when"][0] == "`" or entry["when"][0].islower()
@@ -155,10 +155,10 @@ def all_responses() -> Iterator[tuple[int, dict[str, Any]]]:
             yield from ((int(status), response) for status, response in operation["responses"].items())
 
 
-def test_every_answer_carries_its_request_id() -> None:
+def test_every_response_has_a_request_id_header() -> None:
     assert all("X-Request-ID" in response["headers"] for _, response in all_responses())
 
 
-def test_who_may_try_again_is_told_when() -> None:
+def test_retry_after_is_declared_for_429_and_503() -> None:
     for status, response in all_responses():
         assert ("Retry-After" in response["headers"]) == (status in (429, 503))

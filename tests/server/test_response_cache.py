@@ -1,4 +1,4 @@
-"""Prepared payloads are handed out again only while neither data nor time can have changed them."""
+"""Cached responses are reused only while neither data nor time can have changed them."""
 
 import asyncio
 import json
@@ -15,71 +15,71 @@ from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound
 from cloudconsole.spec.i18n import Language
-from tests.harness import HeldClock
+from tests.harness import FakeClock
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 
 
-class Learnt:
-    """What the calls of a test have learnt of changes, of single tenants and of all."""
+class FakeChangeFeed:
+    """A fake change feed with changes of single tenants and of all."""
 
     is_stale = False
 
     def __init__(self) -> None:
         self.latest = 1
-        self._of_all = 1
-        self._of_tenant: dict[int, int] = {}
+        self._all_version = 1
+        self._tenant_versions: dict[int, int] = {}
 
     def change(self, tenant: Tenant | None = None) -> None:
         self.latest += 1
         if tenant is None:
-            self._of_all = self.latest
+            self._all_version = self.latest
         else:
-            self._of_tenant[tenant.id] = self.latest
+            self._tenant_versions[tenant.id] = self.latest
 
     async def poll(self) -> None:
-        raise AssertionError("a call has looked before it asks for a payload")
+        raise AssertionError("requests poll before they use the cache")
 
     def tenant_version(self, tenant_id: int) -> int:
-        return max(self._of_all, self._of_tenant.get(tenant_id, 0))
+        return max(self._all_version, self._tenant_versions.get(tenant_id, 0))
 
     def session_version(self, id_hash: bytes) -> int:
-        raise AssertionError("no payload hangs on a session")
+        raise AssertionError("no cached response depends on a session")
 
 
 class Source:
-    """A cloud of which changes become known, and an action over it that counts how often it is asked."""
+    """A cloud with a change feed, and an action on it that counts its reads."""
 
     def __init__(self) -> None:
-        self.changes = Learnt()
-        self.asked: list[tuple[int, tuple[str, ...]]] = []
-        self.until = math.inf
+        self.changes = FakeChangeFeed()
+        self.reads: list[tuple[int, tuple[str, ...]]] = []
+        self.expires_at = math.inf
         self.size = 0
-        self.refuse = False
-        self.changes_meanwhile = False
+        self.fails = False
+        self.changes_during_read = False
 
-    async def answer(self, _ports: Ports, tenant: Tenant, *parameters: str) -> CacheableResult[str]:
-        self.asked.append((tenant.id, parameters))
-        if self.refuse:
+    async def read(self, _ports: Ports, tenant: Tenant, *parameters: str) -> CacheableResult[str]:
+        self.reads.append((tenant.id, parameters))
+        if self.fails:
             raise DomainNotFound
-        if self.changes_meanwhile:
+        if self.changes_during_read:
             self.changes.change()
         return CacheableResult(
-            f"{len(self.asked)} for {tenant.username} {' '.join(parameters)}".ljust(self.size), self.until
+            f"{len(self.reads)} for {tenant.username} {' '.join(parameters)}".ljust(self.size), self.expires_at
         )
 
 
-class Kept:
-    """Payloads over a source."""
+class CachedSource:
+    """A response cache for a source."""
 
-    def __init__(self, most_bytes: int = 1_000_000) -> None:
+    def __init__(self, max_bytes: int = 1_000_000) -> None:
         self.source = Source()
-        self.clock = HeldClock(100)
+        self.clock = FakeClock(100)
         cloud: Any = self.source
-        self.payloads = ResponseCache(self.source.changes, self.clock, standalone_metrics(), most_bytes)
-        self.runner = ActionRunner(Ports(cloud, cloud), self.payloads, self.clock)
-        self.own = Handler(GET_URL_LIST, self.source.answer, HANDLERS["GetUrlList"].cache_scope)
-        self.shared = Handler(GET_NEWS, self.source.answer, HANDLERS["GetNews"].cache_scope)
+        self.cache = ResponseCache(self.source.changes, self.clock, standalone_metrics(), max_bytes)
+        self.runner = ActionRunner(Ports(cloud, cloud), self.cache, self.clock)
+        self.per_tenant = Handler(GET_URL_LIST, self.source.read, HANDLERS["GetUrlList"].cache_scope)
+        self.shared = Handler(GET_NEWS, self.source.read, HANDLERS["GetNews"].cache_scope)
 
     def get(self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None) -> str:
         return str(json.loads(self.body(*parameters, tenant=tenant, handler=handler))["data"]).strip()
@@ -87,106 +87,106 @@ class Kept:
     def body(
         self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None, language: Language = "en"
     ) -> bytes:
-        return asyncio.run(self.runner.run(handler or self.own, tenant, parameters, language)).body
+        return asyncio.run(self.runner.run(handler or self.per_tenant, tenant, parameters, language)).body
 
     @property
-    def times_asked(self) -> int:
-        return len(self.source.asked)
+    def read_count(self) -> int:
+        return len(self.source.reads)
 
 
 @pytest.fixture
-def kept() -> Kept:
-    return Kept()
+def cached() -> CachedSource:
+    return CachedSource()
 
 
-def test_while_nothing_changed_it_is_served_again(kept: Kept) -> None:
-    assert {kept.get() for _ in range(5)} == {"1 for acme"}
-    assert kept.times_asked == 1
+def test_response_is_reused_while_nothing_changes(cached: CachedSource) -> None:
+    assert {cached.get() for _ in range(5)} == {"1 for acme"}
+    assert cached.read_count == 1
 
 
-def test_it_is_an_envelope(kept: Kept) -> None:
-    assert kept.body() == b'{"message":"URLs.","code":200,"data":"1 for acme "}'
+def test_cached_response_is_an_envelope(cached: CachedSource) -> None:
+    assert cached.body() == b'{"message":"URLs.","code":200,"data":"1 for acme "}'
 
 
-def test_each_language_has_its_own(kept: Kept) -> None:
-    messages = [json.loads(kept.body(language=language))["message"] for language in ("en", "zh", "en")]
+def test_each_language_is_cached_separately(cached: CachedSource) -> None:
+    messages = [json.loads(cached.body(language=language))["message"] for language in ("en", "zh", "en")]
     assert messages == ["URLs.", "获取URL列表成功", "URLs."]
-    assert kept.times_asked == 2
+    assert cached.read_count == 2
 
 
-def test_after_a_change_it_is_asked_for_again(kept: Kept) -> None:
-    before = kept.get()
-    kept.source.changes.change()
-    assert (before, kept.get(), kept.get()) == ("1 for acme", "2 for acme", "2 for acme")
+def test_change_invalidates_a_response(cached: CachedSource) -> None:
+    before = cached.get()
+    cached.source.changes.change()
+    assert (before, cached.get(), cached.get()) == ("1 for acme", "2 for acme", "2 for acme")
 
 
-def test_a_change_of_another_tenant_leaves_it_as_it_is(kept: Kept) -> None:
-    kept.get()
-    kept.source.changes.change(RIVAL)
-    assert kept.get() == "1 for acme"
-    kept.source.changes.change(ACME)
-    assert kept.get() == "2 for acme"
+def test_change_of_another_tenant_invalidates_nothing(cached: CachedSource) -> None:
+    cached.get()
+    cached.source.changes.change(RIVAL)
+    assert cached.get() == "1 for acme"
+    cached.source.changes.change(ACME)
+    assert cached.get() == "2 for acme"
 
 
-def test_a_change_while_it_was_read_makes_it_stale(kept: Kept) -> None:
-    kept.source.changes_meanwhile = True
-    kept.get()
-    kept.source.changes_meanwhile = False
-    assert kept.get() == "2 for acme"
+def test_change_during_a_read_makes_it_stale(cached: CachedSource) -> None:
+    cached.source.changes_during_read = True
+    cached.get()
+    cached.source.changes_during_read = False
+    assert cached.get() == "2 for acme"
 
 
-@pytest.mark.parametrize(("now", "answer"), [(149.999, "1 for acme"), (150, "2 for acme"), (151, "2 for acme")])
-def test_it_is_served_until_its_time_is_over(kept: Kept, now: float, answer: str) -> None:
-    kept.source.until = 150
-    kept.get()
-    kept.clock.moment = now
-    assert kept.get() == answer
+@pytest.mark.parametrize(("now", "expected"), [(149.999, "1 for acme"), (150, "2 for acme"), (151, "2 for acme")])
+def test_response_is_reused_until_it_expires(cached: CachedSource, now: float, expected: str) -> None:
+    cached.source.expires_at = 150
+    cached.get()
+    cached.clock.moment = now
+    assert cached.get() == expected
 
 
-def test_it_is_not_served_when_the_clock_was_set_back_before_it(kept: Kept) -> None:
-    kept.get()
-    kept.clock.moment -= 1
-    assert kept.get() == "2 for acme"
+def test_response_is_not_reused_after_the_clock_is_set_back(cached: CachedSource) -> None:
+    cached.get()
+    cached.clock.moment -= 1
+    assert cached.get() == "2 for acme"
 
 
-def test_what_is_over_at_once_is_never_served_again(kept: Kept) -> None:
-    kept.source.until = 100
-    assert (kept.get(), kept.get()) == ("1 for acme", "2 for acme")
+def test_response_that_expires_at_once_is_not_reused(cached: CachedSource) -> None:
+    cached.source.expires_at = 100
+    assert (cached.get(), cached.get()) == ("1 for acme", "2 for acme")
 
 
-def test_tenants_are_never_mixed(kept: Kept) -> None:
-    answers = [kept.get(tenant=tenant) for tenant in (ACME, RIVAL, ACME, RIVAL)]
-    assert answers == ["1 for acme", "2 for rival", "1 for acme", "2 for rival"]
+def test_tenants_are_never_mixed(cached: CachedSource) -> None:
+    results = [cached.get(tenant=tenant) for tenant in (ACME, RIVAL, ACME, RIVAL)]
+    assert results == ["1 for acme", "2 for rival", "1 for acme", "2 for rival"]
 
 
-def test_parameters_are_never_mixed(kept: Kept) -> None:
-    answers = [kept.get(*parameters) for parameters in (("a",), ("b",), ("a", "b"), ("a",))]
-    assert answers == ["1 for acme a", "2 for acme b", "3 for acme a b", "1 for acme a"]
+def test_parameters_are_never_mixed(cached: CachedSource) -> None:
+    results = [cached.get(*parameters) for parameters in (("a",), ("b",), ("a", "b"), ("a",))]
+    assert results == ["1 for acme a", "2 for acme b", "3 for acme a b", "1 for acme a"]
 
 
-def test_actions_are_never_mixed(kept: Kept) -> None:
-    answers = [kept.get(handler=handler) for handler in (kept.own, kept.shared, kept.own)]
-    assert answers == ["1 for acme", "2 for acme", "1 for acme"]
+def test_actions_are_never_mixed(cached: CachedSource) -> None:
+    results = [cached.get(handler=handler) for handler in (cached.per_tenant, cached.shared, cached.per_tenant)]
+    assert results == ["1 for acme", "2 for acme", "1 for acme"]
 
 
-def test_what_is_the_same_for_all_is_kept_once(kept: Kept) -> None:
+def test_shared_response_is_cached_once(cached: CachedSource) -> None:
     for tenant in (ACME, RIVAL):
-        kept.get(tenant=tenant, handler=kept.shared)
-    assert kept.times_asked == 1
+        cached.get(tenant=tenant, handler=cached.shared)
+    assert cached.read_count == 1
 
 
-def owners(tenant: Tenant) -> dict[str, int | str | None]:
+def cache_scopes(tenant: Tenant) -> dict[str, int | str | None]:
     return {name: handler.cache_scope(tenant) for name, handler in HANDLERS.items()}
 
 
-def test_only_flavors_and_news_are_the_same_for_all() -> None:
-    assert {name for name, owner in owners(ACME).items() if owner is None} == {"GetFlavors", "GetNews"}
+def test_only_flavors_and_news_are_shared() -> None:
+    assert {name for name, scope in cache_scopes(ACME).items() if scope is None} == {"GetFlavors", "GetNews"}
 
 
-def test_what_a_cloud_says_is_its_users_alone_and_the_rest_his_tenants() -> None:
+def test_cloud_data_is_cached_per_user_and_the_rest_per_tenant() -> None:
     access = CloudCredentials("https://identity.example", "user", "project", {"north": {}, "east": {}}, b"")
     scope = "https://identity.example user project east north"
-    assert owners(Tenant(7, "alice", access)) == {
+    assert cache_scopes(Tenant(7, "alice", access)) == {
         "GetUsageLimits": scope,
         "GetFlavors": scope,
         "GetConsumptionsEstimated": scope,
@@ -196,74 +196,74 @@ def test_what_a_cloud_says_is_its_users_alone_and_the_rest_his_tenants() -> None
     }
 
 
-def test_a_refusal_is_not_kept(kept: Kept) -> None:
-    kept.source.refuse = True
+def test_error_is_not_cached(cached: CachedSource) -> None:
+    cached.source.fails = True
     for _ in range(2):
         with pytest.raises(DomainNotFound):
-            kept.get()
-    kept.source.refuse = False
-    assert kept.get() == "3 for acme"
+            cached.get()
+    cached.source.fails = False
+    assert cached.get() == "3 for acme"
 
 
-def test_a_refusal_leaves_nothing_older_behind(kept: Kept) -> None:
-    kept.get()
-    kept.source.refuse = True
-    kept.source.changes.change()
+def test_error_does_not_fall_back_to_an_older_response(cached: CachedSource) -> None:
+    cached.get()
+    cached.source.fails = True
+    cached.source.changes.change()
     with pytest.raises(DomainNotFound):
-        kept.get()
+        cached.get()
 
 
 # Memory
 
 
-def _with_room_for(entries: int) -> Kept:
-    """Room for so many answers, all of one size."""
-    kept = Kept(entries * (1000 + ENTRY_OVERHEAD))
-    kept.source.size = 1000 - len(envelope.success(GET_URL_LIST.success, "en", b'""'))
-    return kept
+def _with_capacity(count: int) -> CachedSource:
+    """Return a cache for this number of responses of equal size."""
+    cached = CachedSource(count * (1000 + ENTRY_OVERHEAD))
+    cached.source.size = 1000 - len(envelope.success(GET_URL_LIST.success, "en", b'""'))
+    return cached
 
 
-def test_as_many_are_kept_as_there_is_room_for() -> None:
-    kept = _with_room_for(3)
+def test_cache_is_used_up_to_its_capacity() -> None:
+    cached = _with_capacity(3)
     for name in "abcabc":
-        kept.get(name)
-    assert kept.times_asked == 3
+        cached.get(name)
+    assert cached.read_count == 3
 
 
-def test_the_least_recently_used_makes_room() -> None:
-    kept = _with_room_for(3)
+def test_least_recently_used_entry_is_evicted() -> None:
+    cached = _with_capacity(3)
     for name in ("a", "b", "c", "a", "d"):
-        kept.get(name)
-    asked = kept.times_asked
+        cached.get(name)
+    reads = cached.read_count
     for name in ("a", "c", "d"):
-        kept.get(name)
-    assert kept.times_asked == asked
-    kept.get("b")
-    assert kept.times_asked == asked + 1
+        cached.get(name)
+    assert cached.read_count == reads
+    cached.get("b")
+    assert cached.read_count == reads + 1
 
 
-def test_a_payload_too_large_to_keep_is_still_served() -> None:
-    kept = _with_room_for(3)
-    kept.source.size = 100_000
-    assert (kept.get("a"), kept.get("a")) == ("1 for acme a", "2 for acme a")
+def test_response_too_large_to_cache_is_still_served() -> None:
+    cached = _with_capacity(3)
+    cached.source.size = 100_000
+    assert (cached.get("a"), cached.get("a")) == ("1 for acme a", "2 for acme a")
 
 
-def test_renewing_one_payload_over_and_over_pushes_no_other_out() -> None:
-    kept = _with_room_for(3)
-    kept.get("stays")
-    kept.source.until = 0
+def test_renewing_one_entry_evicts_no_other() -> None:
+    cached = _with_capacity(3)
+    cached.get("stays")
+    cached.source.expires_at = 0
     for _ in range(20):
-        kept.get("renewed")
-    asked = kept.times_asked
-    kept.get("stays")
-    assert kept.times_asked == asked
+        cached.get("renewed")
+    reads = cached.read_count
+    cached.get("stays")
+    assert cached.read_count == reads
 
 
-def test_small_payloads_cannot_be_kept_without_end() -> None:
-    kept = Kept(100_000)
+def test_number_of_small_entries_is_bounded() -> None:
+    cached = CachedSource(100_000)
     for number in range(2000):
-        kept.get(str(number))
-    asked = kept.times_asked
+        cached.get(str(number))
+    reads = cached.read_count
     for number in range(2000):
-        kept.get(str(number))
-    assert kept.times_asked == asked + 2000
+        cached.get(str(number))
+    assert cached.read_count == reads + 2000

@@ -1,4 +1,4 @@
-"""How fast tokens are revoked in the background, and what happens where Keystone fails."""
+"""Background revocation of tokens: its rate, and what happens when Keystone fails."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -23,21 +23,21 @@ from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import UpstreamTimeout
 from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
 from cloudconsole.store.tables import sessions, tenants
-from tests.harness import HeldClock
-from tests.server.http.world import rows
-from tests.stores import changing, opened, reading, run
+from tests.harness import FakeClock
+from tests.server.http.helpers import rows
+from tests.stores import open_reader, opened, run, write_transaction
 
 ENDPOINT = "https://cloud.example:5000"
 CLIENT = ClientInfo("192.0.2.1", "req-1")
 NOW = 1_700_000_000
 
 
-def access(name: str, endpoint: str = ENDPOINT) -> CloudCredentials:
+def credentials(name: str, endpoint: str = ENDPOINT) -> CloudCredentials:
     return CloudCredentials(endpoint, "user", "project", {}, name.encode())
 
 
 class Keystone:
-    """Records what is revoked; each call takes some seconds of its clock, and may fail."""
+    """A fake Keystone that records revocations; each takes some seconds of its clock and may fail."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -45,10 +45,10 @@ class Keystone:
         self.hangs = self.is_down = self.is_broken = False
         self.revoked: list[str] = []
 
-    async def is_valid(self, access: CloudCredentials, caller: ClientInfo) -> bool:
-        raise AssertionError("nobody asks")
+    async def is_valid(self, access: CloudCredentials, client: ClientInfo) -> bool:
+        raise AssertionError("not expected here")
 
-    async def revoke(self, access: CloudCredentials, _caller: ClientInfo) -> None:
+    async def revoke(self, access: CloudCredentials, _client: ClientInfo) -> None:
         self.now += self.seconds
         if self.hangs:
             await asyncio.Event().wait()
@@ -59,7 +59,7 @@ class Keystone:
         self.revoked.append(access.encrypted_token.decode())
 
 
-class Bench:
+class RevokingWorker:
     def __init__(self, keystone: Keystone, revoker: TokenRevoker, activity: ActivityStore, data: Path) -> None:
         self.keystone = keystone
         self.revoker = revoker
@@ -68,15 +68,15 @@ class Bench:
 
     def add(self, *names: str) -> None:
         for name in names:
-            self.revoker.add(access(name), CLIENT)
+            self.revoker.add(credentials(name), CLIENT)
 
     def tick(self, seconds: float = 0.0) -> list[str]:
-        """Let time pass, let the revoker do what is due then, and return all that was revoked so far."""
+        """Advance the clock, run the revocations that are due, and return all revoked so far."""
 
         async def tick() -> None:
-            before = object()
-            while self.revoker.task is not before:
-                before = self.revoker.task
+            previous = object()
+            while self.revoker.task is not previous:
+                previous = self.revoker.task
                 self.revoker.tick()
                 if self.revoker.task is not None:
                     await self.revoker.task
@@ -86,122 +86,124 @@ class Bench:
         return self.keystone.revoked
 
     def open_sessions(self, count: int, endpoint: str = ENDPOINT) -> None:
-        """Open sessions of a tenant that was disabled since."""
-        with changing(self.data, "cloud") as connection:
+        """Open sessions of a disabled tenant."""
+        with write_transaction(self.data, "cloud") as connection:
             row = {"id": 7, "name": "acme", "project": f"project@{endpoint}", "disabled": True}
             connection.execute(insert(tenants).values(row))
         for number in range(count):
             name = f"token {number:02}"
-            guest = FederatedUser("alice", 7, access(name, endpoint), NOW + 3600)
+            user = FederatedUser("alice", 7, credentials(name, endpoint), NOW + 3600)
             session = NewSession(name.encode(), "seed", NOW + 3600, ())
-            self.activity.open_session(LoginAttempt("alice", "192.0.2.1", CLIENT), guest, session, NOW)
+            self.activity.open_session(LoginAttempt("alice", "192.0.2.1", CLIENT), user, session, NOW)
 
 
-Start = Callable[[], Bench]
+Start = Callable[[], RevokingWorker]
 
 
 @pytest.fixture
 def start(folder: Path) -> Iterator[Start]:
-    """Start revokers of several workers over one store and one Keystone."""
+    """Start workers that share one store and one Keystone."""
     keystone = Keystone()
     with ExitStack() as stack:
         activity = ActivityStore(stack.enter_context(opened(folder, "activity")))
-        reader = stack.enter_context(reading(folder))
+        reader = stack.enter_context(open_reader(folder))
         writer = Writer("writing", standalone_metrics())
         stack.callback(writer.close)
 
-        def begin() -> Bench:
-            arguments = (ENDPOINT, keystone, reader, activity, writer, HeldClock(NOW), 3600)
+        def start_worker() -> RevokingWorker:
+            arguments = (ENDPOINT, keystone, reader, activity, writer, FakeClock(NOW), 3600)
             revoker = TokenRevoker(*arguments, monotonic=lambda: keystone.now)
-            return Bench(keystone, revoker, activity, folder)
+            return RevokingWorker(keystone, revoker, activity, folder)
 
-        yield begin
+        yield start_worker
 
 
 @pytest.fixture
-def bench(start: Start) -> Bench:
+def worker(start: Start) -> RevokingWorker:
     return start()
 
 
-def test_revocations_are_a_second_apart(bench: Bench) -> None:
-    bench.add("first", "second")
-    assert bench.tick() == ["first"]
-    assert bench.tick(MIN_INTERVAL / 2) == ["first"]
-    assert bench.tick(MIN_INTERVAL / 2) == ["first", "second"]
+def test_revocations_are_a_second_apart(worker: RevokingWorker) -> None:
+    worker.add("first", "second")
+    assert worker.tick() == ["first"]
+    assert worker.tick(MIN_INTERVAL / 2) == ["first"]
+    assert worker.tick(MIN_INTERVAL / 2) == ["first", "second"]
 
 
-def test_a_slow_keystone_is_asked_less_often(bench: Bench) -> None:
-    bench.keystone.seconds = 2
-    bench.add("first", "second")
-    assert bench.tick() == ["first"]
-    assert bench.tick(19) == ["first"]
-    assert bench.tick(1) == ["first", "second"]
+def test_slow_keystone_gets_fewer_requests(worker: RevokingWorker) -> None:
+    worker.keystone.seconds = 2
+    worker.add("first", "second")
+    assert worker.tick() == ["first"]
+    assert worker.tick(19) == ["first"]
+    assert worker.tick(1) == ["first", "second"]
 
 
-def test_a_failed_revocation_is_repeated(bench: Bench) -> None:
-    bench.add("token")
-    bench.keystone.is_down = True
-    assert bench.tick() == []
-    bench.keystone.is_down = False
-    assert bench.tick(RETRY_SECONDS - 1) == []
-    assert bench.tick(1) == ["token"]
-    assert bench.tick(RETRY_SECONDS) == ["token"]
+def test_failed_revocation_is_retried(worker: RevokingWorker) -> None:
+    worker.add("token")
+    worker.keystone.is_down = True
+    assert worker.tick() == []
+    worker.keystone.is_down = False
+    assert worker.tick(RETRY_SECONDS - 1) == []
+    assert worker.tick(1) == ["token"]
+    assert worker.tick(RETRY_SECONDS) == ["token"]
 
 
-def test_a_token_that_cannot_be_revoked_is_given_up(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.add("token")
-    bench.keystone.is_down = True
+def test_revocation_is_abandoned_after_too_many_attempts(
+    worker: RevokingWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker.add("token")
+    worker.keystone.is_down = True
     for _ in range(MAX_ATTEMPTS):
-        bench.tick(RETRY_SECONDS)
-    bench.keystone.is_down = False
-    assert bench.tick(RETRY_SECONDS) == []
+        worker.tick(RETRY_SECONDS)
+    worker.keystone.is_down = False
+    assert worker.tick(RETRY_SECONDS) == []
     assert "could not revoke a token; leaving it to expire: upstream_timeout" in caplog.text
 
 
-def test_what_waits_is_bounded(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.add(*(str(number) for number in range(MAX_PENDING)))
+def test_pending_revocations_are_bounded(worker: RevokingWorker, caplog: pytest.LogCaptureFixture) -> None:
+    worker.add(*(str(number) for number in range(MAX_PENDING)))
     assert not caplog.text
-    bench.add("one too many")
+    worker.add("one too many")
     assert "too many pending token revocations" in caplog.text
 
 
-def test_the_tokens_of_a_disabled_tenant_do_not_wait_for_others(bench: Bench) -> None:
-    bench.add(*(str(number) for number in range(MAX_PENDING)))
-    bench.open_sessions(3)
+def test_tokens_of_a_disabled_tenant_are_revoked_first(worker: RevokingWorker) -> None:
+    worker.add(*(str(number) for number in range(MAX_PENDING)))
+    worker.open_sessions(3)
     for _ in range(3):
-        bench.tick(MIN_INTERVAL)
-    assert sorted(bench.keystone.revoked) == ["token 00", "token 01", "token 02"]
+        worker.tick(MIN_INTERVAL)
+    assert sorted(worker.keystone.revoked) == ["token 00", "token 01", "token 02"]
 
 
-def test_sessions_of_another_endpoint_are_left_to_its_own_revoker(bench: Bench) -> None:
-    bench.open_sessions(1, "https://other.example")
-    assert bench.tick() == []
-    assert len(rows(bench.data, sessions)) == 1
+def test_sessions_of_another_endpoint_are_left_alone(worker: RevokingWorker) -> None:
+    worker.open_sessions(1, "https://other.example")
+    assert worker.tick() == []
+    assert len(rows(worker.data, sessions)) == 1
 
 
-def test_while_keystone_fails_sessions_stay_in_the_store(bench: Bench) -> None:
-    bench.keystone.is_down = True
-    bench.add("token")
-    bench.tick()
-    bench.open_sessions(1)
-    bench.tick(RETRY_SECONDS - 1)
-    assert len(rows(bench.data, sessions)) == 1
+def test_sessions_stay_in_the_store_while_keystone_fails(worker: RevokingWorker) -> None:
+    worker.keystone.is_down = True
+    worker.add("token")
+    worker.tick()
+    worker.open_sessions(1)
+    worker.tick(RETRY_SECONDS - 1)
+    assert len(rows(worker.data, sessions)) == 1
 
 
-def test_a_bug_in_a_revocation_is_logged_and_stops_nothing(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.keystone.is_broken = True
-    bench.add("first", "second")
-    bench.tick()
+def test_unexpected_error_is_logged_and_stops_nothing(worker: RevokingWorker, caplog: pytest.LogCaptureFixture) -> None:
+    worker.keystone.is_broken = True
+    worker.add("first", "second")
+    worker.tick()
     assert "could not revoke a token; leaving it to expire" in caplog.text
-    bench.keystone.is_broken = False
-    assert bench.tick(RETRY_SECONDS) == ["second"]
-    run(bench.revoker.close())
+    worker.keystone.is_broken = False
+    assert worker.tick(RETRY_SECONDS) == ["second"]
+    run(worker.revoker.close())
 
 
-def test_after_a_stop_nothing_begins(bench: Bench) -> None:
-    bench.add("token")
-    run(bench.revoker.close())
-    assert bench.tick() == []
+def test_closed_revoker_starts_nothing(worker: RevokingWorker) -> None:
+    worker.add("token")
+    run(worker.revoker.close())
+    assert worker.tick() == []
 
 
 def test_several_workers_revoke_each_token_once(start: Start) -> None:
@@ -214,18 +216,18 @@ def test_several_workers_revoke_each_token_once(start: Start) -> None:
     assert not rows(one.data, sessions)
 
 
-def test_a_stop_ends_what_is_under_way(
-    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+def test_closing_cancels_a_running_revocation(
+    worker: RevokingWorker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.tick()
-    bench.add("first", "second")
-    bench.keystone.hangs = True
+    worker.tick()
+    worker.add("first", "second")
+    worker.keystone.hangs = True
     monkeypatch.setattr(token_revocation, "CLOSE_SECONDS", 0.01)
 
     async def stop() -> None:
-        bench.revoker.tick()
+        worker.revoker.tick()
         await asyncio.sleep(0)
-        await bench.revoker.close()
+        await worker.revoker.close()
 
     with caplog.at_level("INFO"):
         run(stop())

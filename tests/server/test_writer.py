@@ -1,4 +1,4 @@
-"""The server's writes: bounded in number and in time."""
+"""The write queue: bounded in length and in time."""
 
 import asyncio
 import threading
@@ -14,117 +14,117 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import write_deadline
 
 
-class HeldUp:
-    """Work that waits until it may end."""
+class BlockedWork:
+    """Work that blocks until it may end."""
 
     def __init__(self) -> None:
         self.has_begun, self.may_end = threading.Event(), threading.Event()
-        self.times = 0
+        self.runs = 0
 
     def __call__(self) -> bool:
-        self.times += 1
+        self.runs += 1
         self.has_begun.set()
         return self.may_end.wait()
 
-    async def begun(self) -> None:
+    async def wait_until_begun(self) -> None:
         await asyncio.to_thread(self.has_begun.wait)
 
 
 @pytest.fixture
-def held_up() -> Iterator[HeldUp]:
-    work = HeldUp()
+def blocked_work() -> Iterator[BlockedWork]:
+    work = BlockedWork()
     yield work
     work.may_end.set()
 
 
 @pytest.fixture
-def writer(held_up: HeldUp) -> Iterator[Writer]:
-    made = Writer("writing", standalone_metrics())
-    yield made
-    held_up.may_end.set()
-    made.close()
+def writer(blocked_work: BlockedWork) -> Iterator[Writer]:
+    writer = Writer("writing", standalone_metrics())
+    yield writer
+    blocked_work.may_end.set()
+    writer.close()
 
 
-def test_its_result_is_handed_on(writer: Writer) -> None:
+def test_write_returns_its_result(writer: Writer) -> None:
     assert asyncio.run(writer.write(max, 1, 2)) == 2
 
 
-def test_its_error_is_handed_on(writer: Writer) -> None:
+def test_write_raises_its_error(writer: Writer) -> None:
     with pytest.raises(ZeroDivisionError):
         asyncio.run(writer.write(divmod, 1, 0))
 
 
-def test_more_writes_than_can_wait_are_turned_away(writer: Writer, held_up: HeldUp) -> None:
+def test_writes_beyond_the_queue_limit_are_rejected(writer: Writer, blocked_work: BlockedWork) -> None:
     async def flood() -> list[object]:
-        waiting = [asyncio.ensure_future(writer.write(held_up))]
-        await held_up.begun()
-        waiting += [asyncio.ensure_future(writer.write(held_up)) for _ in range(MAX_WAITING)]
+        waiting = [asyncio.ensure_future(writer.write(blocked_work))]
+        await blocked_work.wait_until_begun()
+        waiting += [asyncio.ensure_future(writer.write(blocked_work)) for _ in range(MAX_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable):
-            await writer.write(held_up)
-        held_up.may_end.set()
-        answers: list[object] = list(await asyncio.gather(*waiting))
-        answers.append(await writer.write(held_up))
-        return answers
+            await writer.write(blocked_work)
+        blocked_work.may_end.set()
+        results: list[object] = list(await asyncio.gather(*waiting))
+        results.append(await writer.write(blocked_work))
+        return results
 
     assert asyncio.run(flood()) == [True] * (MAX_WAITING + 2)
 
 
-async def give_up_waiting(writer: Writer, held_up: HeldUp, number: int) -> list[object]:
-    """What so many are told that wait for work which has begun and does not end."""
+async def time_out_writes(writer: Writer, blocked_work: BlockedWork, count: int) -> list[object]:
+    """Return the results of writes that wait for work which has begun and does not end."""
     first: list[object] = []
-    # On a busy machine the first may be given up before it begins: then another is.
-    while not await asyncio.to_thread(held_up.has_begun.wait, 5 if first else 0):
-        first = list(await asyncio.gather(writer.write(held_up), return_exceptions=True))
-    others = (writer.write(held_up) for _ in range(number))
+    # On a busy machine the first may time out before it begins: then start another.
+    while not await asyncio.to_thread(blocked_work.has_begun.wait, 5 if first else 0):
+        first = list(await asyncio.gather(writer.write(blocked_work), return_exceptions=True))
+    others = (writer.write(blocked_work) for _ in range(count))
     return first + list(await asyncio.gather(*others, return_exceptions=True))
 
 
-def test_none_waits_for_ever(writer: Writer, held_up: HeldUp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_writes_time_out(writer: Writer, blocked_work: BlockedWork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
-    answers = asyncio.run(give_up_waiting(writer, held_up, 2))
-    assert [type(answer) for answer in answers] == [Unavailable] * 3
+    results = asyncio.run(time_out_writes(writer, blocked_work, 2))
+    assert [type(result) for result in results] == [Unavailable] * 3
 
 
-def test_what_was_given_up_counts_until_the_thread_is_free_and_is_not_begun_then(
-    writer: Writer, held_up: HeldUp, monkeypatch: pytest.MonkeyPatch
+def test_timed_out_writes_stay_in_the_queue_but_never_run(
+    writer: Writer, blocked_work: BlockedWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         with monkeypatch.context() as patch:
             patch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
-            await give_up_waiting(writer, held_up, 3)
+            await time_out_writes(writer, blocked_work, 3)
         assert writer.waiting == 3
-        held_up.may_end.set()
+        blocked_work.may_end.set()
         await writer.write(max, 1, 2)
-        assert (writer.waiting, held_up.times) == (0, 1)
+        assert (writer.waiting, blocked_work.runs) == (0, 1)
 
     asyncio.run(scenario())
 
 
-def test_the_work_is_given_up_when_its_caller_is(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as it waited for its turn, it has less time for the database."""
+def test_work_has_the_same_deadline_as_its_request(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time spent in the queue is not available for the database."""
     monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 1000)
     before = time.monotonic()
     until = asyncio.run(writer.read(write_deadline.get))
     assert before + 1000 <= until <= time.monotonic() + 1000
 
 
-def test_work_that_hangs_keeps_nobody_from_ending(held_up: HeldUp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_work_does_not_prevent_shutdown(blocked_work: BlockedWork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
     monkeypatch.setattr("cloudconsole.server.writer.CLOSE_SECONDS", 0.01)
     writer = Writer("hanging", standalone_metrics())
-    asyncio.run(give_up_waiting(writer, held_up, 0))
+    asyncio.run(time_out_writes(writer, blocked_work, 0))
     writer.close()
     (hanging,) = (thread for thread in threading.enumerate() if thread.name == "hanging")
     assert hanging.daemon
 
 
 def test_only_writes_are_measured() -> None:
-    board = SharedMetrics(1)
-    writer = Writer("writing", board.worker(0))
+    metrics = SharedMetrics(1)
+    writer = Writer("writing", metrics.worker(0))
 
     def measured() -> int:
-        return sum(board.read()[0][STORE_WRITES : STORE_WRITES + len(SECONDS_BOUNDS) + 1])
+        return sum(metrics.read()[0][STORE_WRITES : STORE_WRITES + len(SECONDS_BOUNDS) + 1])
 
     assert asyncio.run(writer.read(max, 1, 2)) == 2
     assert measured() == 0

@@ -1,4 +1,4 @@
-"""The envelope, byte by byte and read back."""
+"""Encoding of success and error envelopes."""
 
 import json
 from decimal import Decimal
@@ -14,14 +14,14 @@ TEXT = Text('It "works".', "成功“了”。")
 
 
 @pytest.mark.parametrize("data", [b"{}", b"[]", b'{"a":[1.10,1E400]}', b'["\xe4\xb8\xad"]'])
-def test_a_success_holds_its_data_as_it_is(data: bytes) -> None:
+def test_success_contains_its_data_unchanged(data: bytes) -> None:
     assert envelope.success(TEXT, "en", data).endswith(b'"data":' + data + b"}")
 
 
 @pytest.mark.parametrize(("language", "message"), [("en", TEXT.en), ("zh", TEXT.zh)])
 def test_a_success_has_exactly_three_fields(language: Language, message: str) -> None:
-    answer = json.loads(envelope.success(TEXT, language, b"[]"))
-    assert answer == {"message": message, "code": 200, "data": []}
+    body = json.loads(envelope.success(TEXT, language, b"[]"))
+    assert body == {"message": message, "code": 200, "data": []}
 
 
 def test_chinese_is_not_escaped() -> None:
@@ -32,27 +32,27 @@ def test_quotes_in_a_message_are_escaped() -> None:
     assert json.loads(envelope.success(TEXT, "en", b"[]"))["message"] == 'It "works".'
 
 
-def test_the_language_of_one_answer_does_not_stick_to_the_next() -> None:
+def test_language_of_one_response_does_not_affect_the_next() -> None:
     first, second = (json.loads(envelope.success(TEXT, language, b"1"))["message"] for language in ("zh", "en"))
     assert (first, second) == (TEXT.zh, TEXT.en)
 
 
-def test_a_refusal_without_a_field() -> None:
-    answer = json.loads(envelope.error(InternalError("r-1"), "en"))
-    assert set(answer) == {"message", "code", "data", "error"}
-    assert (answer["code"], answer["data"], answer["error"]) == (500, {}, "internal_error")
+def test_error_without_a_field() -> None:
+    body = json.loads(envelope.error(InternalError("r-1"), "en"))
+    assert set(body) == {"message", "code", "data", "error"}
+    assert (body["code"], body["data"], body["error"]) == (500, {}, "internal_error")
 
 
-def test_a_refusal_with_a_field() -> None:
-    answer = json.loads(envelope.error(MissingField("domainId"), "zh"))
-    assert set(answer) == {"message", "code", "data", "error", "field"}
-    assert (answer["code"], answer["data"], answer["error"]) == (400, {}, "missing_field")
-    assert answer["field"] == "domainId"
+def test_error_with_a_field() -> None:
+    body = json.loads(envelope.error(MissingField("domainId"), "zh"))
+    assert set(body) == {"message", "code", "data", "error", "field"}
+    assert (body["code"], body["data"], body["error"]) == (400, {}, "missing_field")
+    assert body["field"] == "domainId"
 
 
-def test_where_a_field_is_unknown_it_is_named() -> None:
-    answers = [json.loads(envelope.error(error, "en")) for error in (DomainNotFound(), UnknownRegion(["http://a"]))]
-    assert [answer["field"] for answer in answers] == ["domainId", "region"]
+def test_unknown_domain_or_region_names_its_field() -> None:
+    bodies = [json.loads(envelope.error(error, "en")) for error in (DomainNotFound(), UnknownRegion(["http://a"]))]
+    assert [body["field"] for body in bodies] == ["domainId", "region"]
 
 
 def test_decimals_are_encoded_as_numbers() -> None:
@@ -60,14 +60,14 @@ def test_decimals_are_encoded_as_numbers() -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
-def test_every_action_has_its_words_in_both_languages(action: object) -> None:
+def test_every_action_has_a_message_in_both_languages(action: object) -> None:
     success: Text = action.success  # type: ignore[attr-defined]
     assert success.en.isascii()
     assert success.en
     assert any("一" <= character <= "鿿" for character in success.zh)
 
 
-def test_the_six_actions_in_the_order_of_the_specification() -> None:
+def test_actions_are_in_the_order_of_the_specification() -> None:
     assert [action.name for action in ACTIONS] == [
         "GetUsageLimits",
         "GetFlavors",
@@ -78,7 +78,7 @@ def test_the_six_actions_in_the_order_of_the_specification() -> None:
     ]
 
 
-def test_only_the_domain_has_a_parameter() -> None:
+def test_only_domain_detail_has_a_parameter() -> None:
     assert {action.name: list(action.parameters) for action in ACTIONS if action.parameters} == {
         "GetDomainDetail": ["domainId"]
     }

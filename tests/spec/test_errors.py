@@ -1,4 +1,4 @@
-"""Every way of saying no is told apart, worded in both languages and listed."""
+"""API errors: unique identifiers, messages in both languages, and the tree in the module docstring."""
 
 import re
 from string import Formatter
@@ -9,11 +9,11 @@ from cloudconsole.spec import errors
 from cloudconsole.spec.errors import ApiError
 
 
-def _all_below(kind: type[ApiError]) -> list[type[ApiError]]:
-    return [below for child in kind.__subclasses__() for below in (child, *_all_below(child))]
+def _subclasses(kind: type[ApiError]) -> list[type[ApiError]]:
+    return [subclass for child in kind.__subclasses__() for subclass in (child, *_subclasses(child))]
 
 
-KINDS = sorted(_all_below(ApiError), key=lambda kind: kind.__name__)
+KINDS = sorted(_subclasses(ApiError), key=lambda kind: kind.__name__)
 
 TABLE = {
     ("malformed_body", 400),
@@ -86,23 +86,23 @@ def test_both_languages_have_the_same_placeholders(kind: type[ApiError]) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_each_wording_is_in_its_language(kind: type[ApiError]) -> None:
+def test_each_message_is_in_its_language(kind: type[ApiError]) -> None:
     assert kind.text.en.isascii()
     assert re.search("[一-鿿]", kind.text.zh)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_modules_tree_lists_it(kind: type[ApiError]) -> None:
+def test_module_docstring_lists_every_error(kind: type[ApiError]) -> None:
     lines = [line.split() for line in (errors.__doc__ or "").splitlines()]
     assert [line[1:] for line in lines if line[1:2] == [kind.__name__]] == [[kind.__name__, str(kind.code), kind.error]]
 
 
-def test_the_tree_lists_nothing_else() -> None:
+def test_module_docstring_lists_no_other_errors() -> None:
     listed = re.findall(r"[├└]── (\w+)", errors.__doc__ or "")
     assert sorted(listed) == [kind.__name__ for kind in KINDS]
 
 
-def test_there_is_an_example_of_each() -> None:
+def test_every_error_has_an_example() -> None:
     assert {type(example) for example in EXAMPLES} == set(KINDS)
 
 
@@ -114,7 +114,7 @@ def test_every_message_is_complete(example: ApiError) -> None:
 
 
 @pytest.mark.parametrize(
-    ("example", "told"),
+    ("example", "expected"),
     [
         (errors.UnknownRegion(["http://a/v3", "http://b/v3"]), ["http://a/v3", "http://b/v3"]),
         (errors.MethodNotAllowed("GET, HEAD"), ["GET, HEAD"]),
@@ -127,23 +127,23 @@ def test_every_message_is_complete(example: ApiError) -> None:
     ],
     ids=lambda value: getattr(value, "error", None),
 )
-def test_a_message_tells_what_mends_it(example: ApiError, told: list[str]) -> None:
+def test_message_contains_the_values_needed_to_fix_the_request(example: ApiError, expected: list[str]) -> None:
     for message in (example.message("en"), example.message("zh")):
-        assert all(part in message for part in told)
+        assert all(part in message for part in expected)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example.error))
-def test_who_may_try_again_is_told_when(example: ApiError) -> None:
+def test_only_retryable_errors_have_retry_after(example: ApiError) -> None:
     assert (example.retry_after is not None) == (example.code in (429, 503))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example.error))
-def test_a_field_is_named_only_where_one_is_at_fault(example: ApiError) -> None:
-    at_fault = {
+def test_field_is_set_only_for_errors_of_a_field(example: ApiError) -> None:
+    fields = {
         "missing_field": "action",
         "invalid_field": "domainId",
         "unknown_region": "region",
         "unknown_action": "action",
         "domain_not_found": "domainId",
     }
-    assert example.field == at_fault.get(example.error)
+    assert example.field == fields.get(example.error)

@@ -1,4 +1,4 @@
-"""Which language an answer is worded in."""
+"""Language negotiation of responses."""
 
 import pytest
 
@@ -24,7 +24,7 @@ from cloudconsole.spec.i18n import Text, choose_language
         "en;q=0.2, *;q=0.5",
     ],
 )
-def test_chinese_where_it_weighs_more(header: str) -> None:
+def test_chinese_is_chosen_when_it_has_more_weight(header: str) -> None:
     assert choose_language(header) == "zh"
 
 
@@ -47,26 +47,26 @@ def test_chinese_where_it_weighs_more(header: str) -> None:
         ",,;;,",
     ],
 )
-def test_english_otherwise(header: str) -> None:
+def test_english_is_the_default(header: str) -> None:
     assert choose_language(header) == "en"
 
 
 @pytest.mark.parametrize("weight", ["nan", "inf", "-1", "2", "1e9", "x", "", "0x1", "½"])
-def test_a_weight_that_is_none_counts_for_nothing(weight: str) -> None:
+def test_invalid_weight_counts_as_zero(weight: str) -> None:
     assert choose_language(f"zh;q={weight}, en;q=0.001") == "en"
 
 
 @pytest.mark.parametrize("header", ["zh," * 100_000, ";" * 100_000, "zh;q=" + "9" * 100_000, "\x00\xff"])
-def test_a_monstrous_header_is_survived(header: str) -> None:
+def test_huge_or_binary_header_is_accepted(header: str) -> None:
     assert choose_language(header) in ("en", "zh")
 
 
-def test_text_in_each_language() -> None:
+def test_text_is_formatted_in_each_language() -> None:
     text = Text("Hello {name}", "你好 {name}")
     assert (text.format_in("en", name="A"), text.format_in("zh", name="A")) == ("Hello A", "你好 A")
 
 
-def test_a_value_is_never_read_as_a_pattern() -> None:
+def test_value_is_never_used_as_a_format_string() -> None:
     assert Text("Got {value}", "得到 {value}").format_in("en", value="{0} {x!r}") == "Got {0} {x!r}"
 
 

@@ -1,4 +1,4 @@
-"""Addresses: the same console is the same text, and what is none is refused before anything is called."""
+"""Normalising of console base URLs."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from cloudconsole.spec.urls import normalise_base_url
 
 
 @pytest.mark.parametrize(
-    ("given", "clean"),
+    ("given", "normalised"),
     [
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
         ("HTTPS://Console.Example.COM/", "https://console.example.com"),
@@ -20,9 +20,9 @@ from cloudconsole.spec.urls import normalise_base_url
         ("http://аpple.example", "http://xn--pple-43d.example"),
     ],
 )
-def test_one_console_is_one_text(given: str, clean: str) -> None:
-    assert normalise_base_url(given) == clean
-    assert normalise_base_url(clean) == clean
+def test_base_url_is_normalised(given: str, normalised: str) -> None:
+    assert normalise_base_url(given) == normalised
+    assert normalise_base_url(normalised) == normalised
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_one_console_is_one_text(given: str, clean: str) -> None:
         "http://\udcff",
     ],
 )
-def test_what_is_no_console_s_address_is_refused(given: str) -> None:
+def test_invalid_base_url_is_rejected(given: str) -> None:
     with pytest.raises(ValueError):
         normalise_base_url(given)

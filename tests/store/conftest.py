@@ -1,4 +1,4 @@
-"""What happens, written into an empty store of one's own."""
+"""The activity database of an empty store."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.store.activity import ActivityStore, LoginAttempt
 from cloudconsole.store.login_throttle import LoginThrottle
-from tests.stores import open_engine, reading, run, store_in
+from tests.stores import open_engine, open_reader, run, store_in
 
 Check = Callable[[LoginAttempt, int], bool]
 
@@ -27,7 +27,7 @@ def activity(engine: Engine) -> ActivityStore:
 
 @pytest.fixture
 def check(folder: Path) -> Iterator[Check]:
-    """Whether the throttle knows failures of the network at this moment; raises where the attempt must wait."""
-    with reading(folder) as reader:
+    """Return whether the throttle knows failures of the network at this time; raise if the attempt is throttled."""
+    with open_reader(folder) as reader:
         throttle = LoginThrottle(reader, store_in(folder).replication_wait_seconds)
         yield lambda attempt, now: run(throttle.check(attempt.network, attempt.user_hash, now))

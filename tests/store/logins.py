@@ -1,4 +1,4 @@
-"""Who logs in, in the tests of what is written and read of it."""
+"""Login attempts and sessions for the tests of the activity database."""
 
 from cloudconsole.core.ports import Account, ClientInfo
 from cloudconsole.store.activity import LoginAttempt, NewSession
@@ -6,13 +6,13 @@ from cloudconsole.store.sessions import hash_session_id
 
 NOW = 1_800_000_000
 ACCOUNT = Account(1, "alice", 41, "tenant")
-HERE = ClientInfo("192.0.2.1", "request-1")
+CLIENT = ClientInfo("192.0.2.1", "request-1")
 
 
 def attempt(username: str = "alice", network: str = "192.0.2.0/24") -> LoginAttempt:
-    return LoginAttempt(username, network, HERE)
+    return LoginAttempt(username, network, CLIENT)
 
 
 def new_session(name: str = "s1", *replaces: str, expires_at: int = NOW + 43_200) -> NewSession:
-    old = tuple(hash_session_id(each) for each in replaces)
-    return NewSession(hash_session_id(name), "seed-of-" + name, expires_at, old)
+    replaced = tuple(hash_session_id(each) for each in replaces)
+    return NewSession(hash_session_id(name), "seed-of-" + name, expires_at, replaced)

@@ -1,4 +1,4 @@
-"""What is decided before a password is checked: from memory where possible, and by IPv6 networks of several sizes."""
+"""Login throttle: decisions from memory, and limits for IPv6 networks of several sizes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,74 +15,72 @@ from cloudconsole.store.login_throttle import LoginThrottle
 from cloudconsole.store.tables import login_failures
 from tests.store.conftest import Check
 from tests.store.logins import NOW, attempt
-from tests.stores import reading, run
+from tests.stores import open_reader, run
 
 USER = hash_username("alice")
 NETWORK = "192.0.2.1"
 
 
-class Reads:
-    """A throttle over a reader, and how often it read."""
+class CountingThrottle:
+    """A throttle that counts its reads."""
 
     def __init__(self, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-        # So long that no machine is too slow for what is remembered.
-        self.throttle = LoginThrottle(reader, replication_wait_seconds=3600)
-        self.number = 0
+        # Long enough that decisions in memory do not expire on a slow machine.
+        self._throttle = LoginThrottle(reader, replication_wait_seconds=3600)
+        self.read_count = 0
         seek = reader.seek
 
-        async def count(sql: str, parameters: Parameters = ()) -> Row | None:
-            self.number += 1
+        async def counted_seek(sql: str, parameters: Parameters = ()) -> Row | None:
+            self.read_count += 1
             return await seek(sql, parameters)
 
-        monkeypatch.setattr(reader, "seek", count)
+        monkeypatch.setattr(reader, "seek", counted_seek)
 
-    def throttles(self, now: int = NOW) -> bool:
+    def rejects(self, now: int = NOW) -> bool:
         try:
-            run(self.throttle.check(NETWORK, USER, now))
+            run(self._throttle.check(NETWORK, USER, now))
         except TooManyRequests:
             return True
         return False
 
 
 @pytest.fixture
-def reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reads]:
-    with reading(folder) as reader:
-        yield Reads(reader, monkeypatch)
+def throttle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountingThrottle]:
+    with open_reader(folder) as reader:
+        yield CountingThrottle(reader, monkeypatch)
 
 
 @pytest.fixture
-def failed(activity: ActivityStore) -> None:
+def failed_logins(activity: ActivityStore) -> None:
     for _ in range(USER_FAILURES):
         activity.record_failure(attempt(network=NETWORK), None, NOW)
 
 
-@pytest.mark.usefixtures("failed")
-def test_an_attempt_that_must_wait_is_decided_from_memory_from_then_on(reads: Reads) -> None:
-    assert [reads.throttles(NOW + later) for later in range(20)] == [True] * 20
-    assert reads.number == 1
+@pytest.mark.usefixtures("failed_logins")
+def test_throttled_attempt_is_then_decided_from_memory(throttle: CountingThrottle) -> None:
+    assert [throttle.rejects(NOW + later) for later in range(20)] == [True] * 20
+    assert throttle.read_count == 1
 
 
-@pytest.mark.usefixtures("failed")
-@pytest.mark.parametrize("moment", [NOW - 1, NOW + 300], ids=["a clock set back", "the window is over"])
-def test_memory_decides_nothing_of_another_time(reads: Reads, moment: int) -> None:
-    assert reads.throttles()
-    reads.throttles(moment)
-    assert reads.number == 2
+@pytest.mark.usefixtures("failed_logins")
+@pytest.mark.parametrize("moment", [NOW - 1, NOW + 300], ids=["clock set back", "window over"])
+def test_memory_is_not_used_outside_the_window(throttle: CountingThrottle, moment: int) -> None:
+    assert throttle.rejects()
+    throttle.rejects(moment)
+    assert throttle.read_count == 2
 
 
-@pytest.mark.usefixtures("failed")
+@pytest.mark.usefixtures("failed_logins")
 @pytest.mark.embedded_only
-def test_a_commit_is_known_at_once(reads: Reads, engine: Engine) -> None:
-    assert reads.throttles()
+def test_commit_takes_effect_at_once(throttle: CountingThrottle, engine: Engine) -> None:
+    assert throttle.rejects()
     with engine.begin() as connection:
         connection.execute(delete(login_failures))
-    assert not reads.throttles()
+    assert not throttle.rejects()
 
 
 @pytest.mark.parametrize(("bits", "step"), [(56, 1), (48, 256)])
-def test_failures_from_many_networks_in_a_wider_one_make_all_of_it_wait(
-    check: Check, engine: Engine, bits: int, step: int
-) -> None:
+def test_failures_across_subnets_throttle_the_wider_network(check: Check, engine: Engine, bits: int, step: int) -> None:
     def fail(times: int, first: int = 0) -> None:
         networks = (
             throttle_address(f"2001:db8:0:{number % 200 * step:x}::1") for number in range(first, first + times)
@@ -100,7 +98,7 @@ def test_failures_from_many_networks_in_a_wider_one_make_all_of_it_wait(
     assert not check(attempt(network=throttle_address("2001:db8:1::1")), NOW + 1)
 
 
-def test_failures_nearby_are_told_of_an_attempt_that_need_not_wait(activity: ActivityStore, check: Check) -> None:
+def test_check_reports_failures_in_the_wider_network(activity: ActivityStore, check: Check) -> None:
     home, elsewhere = throttle_address("2001:db8:0:1::1"), throttle_address("2001:db8:1:1::1")
     activity.record_failure(attempt(network=home), None, NOW)
     assert check(attempt(network=throttle_address("2001:db8:0:ff00::1")), NOW)

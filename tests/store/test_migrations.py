@@ -1,4 +1,4 @@
-"""The migrated store is the one the tables describe, whoever makes it and however often."""
+"""Migrations: the result matches the table definitions, also for repeated and concurrent runs."""
 
 import re
 import subprocess
@@ -25,8 +25,8 @@ from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
 pytestmark = pytest.mark.embedded_only
 
 METADATA: dict[DatabaseName, MetaData] = {"cloud": CLOUD, "activity": ACTIVITY}
-OF_EACH_DATABASE = {"alembic_version", "schema_revisions"}
-"""Tables about the schema itself, which are no part's."""
+SCHEMA_TABLES = {"alembic_version", "schema_revisions"}
+"""Tables about the schema itself, in every database."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def engine(folder: Path, part: DatabaseName) -> Iterator[Engine]:
     engine.dispose()
 
 
-def _words(sql: str) -> str:
+def _normalised(sql: str) -> str:
     return re.sub(r"[\s\"()]+", " ", sql).strip().lower()
 
 
@@ -69,41 +69,41 @@ def _schema(folder: Path) -> dict[str, list[tuple[str, ...]]]:
 
 def test_nothing_is_left_to_migrate(engine: Engine, part: DatabaseName) -> None:
     with engine.connect() as connection:
-        options = {"include_name": lambda name, *_: name not in OF_EACH_DATABASE}
+        options = {"include_name": lambda name, *_: name not in SCHEMA_TABLES}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA[part]) == []
 
 
-def test_each_part_has_its_own_tables_only(engine: Engine, part: DatabaseName) -> None:
-    assert set(inspect(engine).get_table_names()) == {*METADATA[part].tables, *OF_EACH_DATABASE}
+def test_each_database_has_only_its_own_tables(engine: Engine, part: DatabaseName) -> None:
+    assert set(inspect(engine).get_table_names()) == {*METADATA[part].tables, *SCHEMA_TABLES}
 
 
-def test_columns_are_nullable_where_they_should_be(engine: Engine, part: DatabaseName) -> None:
+def test_nullable_columns_match_the_metadata(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {column["name"]: column["nullable"] for column in inspect(engine).get_columns(table.name)}
         assert found == {column.name: bool(column.nullable) for column in table.columns}
 
 
-def test_primary_keys(engine: Engine, part: DatabaseName) -> None:
+def test_primary_keys_match_the_metadata(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = inspect(engine).get_pk_constraint(table.name)
         assert found["constrained_columns"] == [column.name for column in table.primary_key.columns]
 
 
-def test_check_constraints(engine: Engine, part: DatabaseName) -> None:
+def test_check_constraints_match_the_metadata(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {
-            (str(check["name"]), _words(check["sqltext"]))
+            (str(check["name"]), _normalised(check["sqltext"]))
             for check in inspect(engine).get_check_constraints(table.name)
         }
-        wanted = {
-            (f"ck_{table.name}_{str(check.name).removeprefix(f'ck_{table.name}_')}", _words(str(check.sqltext)))
+        expected = {
+            (f"ck_{table.name}_{str(check.name).removeprefix(f'ck_{table.name}_')}", _normalised(str(check.sqltext)))
             for check in table.constraints
             if isinstance(check, CheckConstraint)
         }
-        assert found == wanted
+        assert found == expected
 
 
-def test_foreign_keys(engine: Engine, part: DatabaseName) -> None:
+def test_foreign_keys_match_the_metadata(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {
             (*key["constrained_columns"], key["referred_table"], *key["referred_columns"])
@@ -112,7 +112,7 @@ def test_foreign_keys(engine: Engine, part: DatabaseName) -> None:
         assert found == {(key.parent.name, key.column.table.name, key.column.name) for key in table.foreign_keys}
 
 
-def test_unique_constraints(engine: Engine, part: DatabaseName) -> None:
+def test_unique_constraints_match_the_metadata(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {tuple(unique["column_names"]) for unique in inspect(engine).get_unique_constraints(table.name)}
         assert found == {
@@ -122,7 +122,7 @@ def test_unique_constraints(engine: Engine, part: DatabaseName) -> None:
         }
 
 
-def test_indexes(engine: Engine, part: DatabaseName) -> None:
+def test_indexes_match_the_metadata(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {
             (tuple(index["column_names"]), bool(index["unique"])) for index in inspect(engine).get_indexes(table.name)
@@ -133,25 +133,25 @@ def test_indexes(engine: Engine, part: DatabaseName) -> None:
 
 
 @pytest.mark.parametrize("node", [None, 1])
-@pytest.mark.parametrize("of", [None, "ssd"])
-def test_a_price_can_be_there_only_once_and_beside_others(folder: Path, node: int | None, of: str | None) -> None:
-    places = [(node, of) for node in (None, 1, 2) for of in (None, "ssd", "slow")]
+@pytest.mark.parametrize("type_name", [None, "ssd"])
+def test_price_is_unique_per_node_and_type(folder: Path, node: int | None, type_name: str | None) -> None:
+    keys = [(node, type_name) for node in (None, 1, 2) for type_name in (None, "ssd", "slow")]
     engine = open_engine(folder, "cloud")
     with engine.connect() as connection, connection.begin() as transaction:
         connection.execute(insert(nodes), [{"id": number, "name": f"n{number}"} for number in (1, 2)])
-        connection.execute(insert(prices), [_price(*place) for place in places])
+        connection.execute(insert(prices), [_price(*key) for key in keys])
         with pytest.raises(IntegrityError):
-            connection.execute(insert(prices), [_price(node, of)])
+            connection.execute(insert(prices), [_price(node, type_name)])
         transaction.rollback()
     engine.dispose()
 
 
-def _price(node: int | None, of: str | None) -> dict[str, int | str | None]:
-    return {"kind": "volume", "unit": "gb", "node_id": node, "start": 0, "billionths": 1, "type": of}
+def _price(node: int | None, type_name: str | None) -> dict[str, int | str | None]:
+    return {"kind": "volume", "unit": "gb", "node_id": node, "start": 0, "billionths": 1, "type": type_name}
 
 
 @pytest.mark.parametrize("part", ["cloud"], indirect=True)
-def test_a_project_is_one_tenant_and_many_tenants_are_none(engine: Engine) -> None:
+def test_project_belongs_to_at_most_one_tenant(engine: Engine) -> None:
     with engine.connect() as connection, connection.begin() as transaction:
         connection.execute(insert(tenants), [{"name": name, "project": None} for name in ("a", "b")])
         connection.execute(insert(tenants), [{"name": "c", "project": "p@https://id.example.com"}])
@@ -170,12 +170,12 @@ def test_readers_and_the_writer_do_not_wait_for_each_other(engine: Engine) -> No
         assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
 
 
-def test_what_was_acknowledged_survives_a_power_cut(engine: Engine) -> None:
+def test_committed_data_survives_a_power_cut(engine: Engine) -> None:
     with engine.connect() as connection:
         assert connection.scalar(text("PRAGMA synchronous")) == 2
 
 
-# Preparing
+# Preparation
 
 
 def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
@@ -186,24 +186,24 @@ def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
         connection.execute(text("INSERT INTO tenants (id, name) VALUES (1, 'kept')"))
     prepare(tmp_path / "data")
     with engine.connect() as connection:
-        kept = connection.execute(text("SELECT id, name FROM tenants")).all()
+        rows = connection.execute(text("SELECT id, name FROM tenants")).all()
     engine.dispose()
     assert _schema(tmp_path / "data") == before
-    assert [tuple(row) for row in kept] == [(1, "kept")]
+    assert [tuple(row) for row in rows] == [(1, "kept")]
 
 
-def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
+def test_parent_directories_are_created(tmp_path: Path) -> None:
     prepare(tmp_path / "a" / "b" / "data")
     assert all(database_file(tmp_path / "a" / "b" / "data", part).is_file() for part in DATABASE_NAMES)
 
 
-def test_nobody_else_may_read_the_store(tmp_path: Path) -> None:
+def test_store_is_private_to_its_owner(tmp_path: Path) -> None:
     prepare(tmp_path / "data")
     assert S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
     assert [S_IMODE(database_file(tmp_path / "data", part).stat().st_mode) for part in DATABASE_NAMES] == [0o600, 0o600]
 
 
-def test_several_processes_can_prepare_one_folder_at_once(tmp_path: Path, folder: Path) -> None:
+def test_several_processes_can_prepare_one_directory_at_once(tmp_path: Path, folder: Path) -> None:
     program = "import sys; from pathlib import Path; from cloudconsole.store.sqlite.store import prepare; "
     program += "sys.stdin.read(1); prepare(Path(sys.argv[1]))"
     command = [sys.executable, "-c", program, str(tmp_path / "data")]
@@ -217,11 +217,11 @@ def test_several_processes_can_prepare_one_folder_at_once(tmp_path: Path, folder
     assert _schema(tmp_path / "data") == _schema(folder)
 
 
-# From the first tables
+# Migration from the first version
 
 
-def _as_first_made(folder: Path) -> None:
-    """A store as the first version made it."""
+def _create_first_version(folder: Path) -> None:
+    """Create a store as the first version did."""
     config = Config()
     config.set_main_option("script_location", "cloudconsole.store:migrations")
     folder.mkdir()
@@ -247,8 +247,8 @@ FIRST_ROWS = (
 )
 
 
-def test_a_store_of_the_first_version_keeps_everything(tmp_path: Path, folder: Path) -> None:
-    _as_first_made(tmp_path / "data")
+def test_migration_from_the_first_version_keeps_all_data(tmp_path: Path, folder: Path) -> None:
+    _create_first_version(tmp_path / "data")
     engine = open_engine(tmp_path / "data", "cloud")
     with engine.begin() as connection:
         for statement in FIRST_ROWS:
@@ -284,10 +284,10 @@ def test_a_store_of_the_first_version_keeps_everything(tmp_path: Path, folder: P
     assert _schema(tmp_path / "data") == _schema(folder)
 
 
-# What cannot be used
+# Unusable stores
 
 
-def test_a_store_of_a_newer_version_is_refused(tmp_path: Path, part: DatabaseName) -> None:
+def test_store_of_a_newer_version_is_rejected(tmp_path: Path, part: DatabaseName) -> None:
     prepare(tmp_path)
     engine = open_engine(tmp_path, part)
     with engine.begin() as connection:
@@ -297,7 +297,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path, part: DatabaseNam
         prepare(tmp_path)
 
 
-def test_a_store_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
+def test_store_of_a_newer_version_is_not_changed(tmp_path: Path) -> None:
     prepare(tmp_path)
     engine = open_engine(tmp_path, "cloud")
     with engine.begin() as connection:
@@ -309,57 +309,57 @@ def test_a_store_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
     assert _schema(tmp_path) == before
 
 
-def _one_clear_line(problem: pytest.ExceptionInfo[StoreError], folder: Path) -> None:
+def _assert_one_line(problem: pytest.ExceptionInfo[StoreError], folder: Path) -> None:
     assert str(folder) in str(problem.value)
     assert "\n" not in str(problem.value)
 
 
-def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
+def test_file_in_place_of_the_directory_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("not a folder")
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path / "data")
-    _one_clear_line(problem, tmp_path / "data")
+    _assert_one_line(problem, tmp_path / "data")
 
 
-def test_a_file_on_the_way_to_the_folder_is_refused(tmp_path: Path) -> None:
+def test_file_in_place_of_a_parent_directory_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path / "file" / "data")
-    _one_clear_line(problem, tmp_path / "file" / "data")
+    _assert_one_line(problem, tmp_path / "file" / "data")
 
 
-def test_a_folder_in_a_databases_place_is_refused(tmp_path: Path, part: DatabaseName) -> None:
+def test_directory_in_place_of_a_database_is_rejected(tmp_path: Path, part: DatabaseName) -> None:
     database_file(tmp_path, part).mkdir()
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path)
-    _one_clear_line(problem, tmp_path)
+    _assert_one_line(problem, tmp_path)
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path, part: DatabaseName) -> None:
+def test_file_that_is_not_a_database_is_rejected(tmp_path: Path, part: DatabaseName) -> None:
     database_file(tmp_path, part).write_bytes(b"this is no database at all" * 100)
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path)
-    _one_clear_line(problem, tmp_path)
+    _assert_one_line(problem, tmp_path)
 
 
-def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_foreign_database_is_rejected(tmp_path: Path) -> None:
     engine = open_engine(tmp_path, "cloud")
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE tenants (something_else TEXT)"))
     engine.dispose()
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path)
-    _one_clear_line(problem, tmp_path)
+    _assert_one_line(problem, tmp_path)
 
 
-def test_the_scripts_are_named_by_their_revisions() -> None:
+def test_known_revisions_match_the_scripts() -> None:
     config = Config()
     config.set_main_option("script_location", "cloudconsole.store:migrations")
     scripts = ScriptDirectory.from_config(config).walk_revisions()
     assert known_revisions() == tuple(script.revision for script in scripts)
 
 
-def test_every_migration_declares_which_programs_can_serve_on_its_tables() -> None:
+def test_every_migration_declares_the_oldest_compatible_revision() -> None:
     config = Config()
     config.set_main_option("script_location", "cloudconsole.store:migrations")
     scripts = ScriptDirectory.from_config(config).walk_revisions()
@@ -367,7 +367,7 @@ def test_every_migration_declares_which_programs_can_serve_on_its_tables() -> No
     assert all("0010" <= oldest <= revision for revision, oldest in declared.items()), declared
 
 
-def test_what_one_migration_breaks_the_next_ones_do_not_restore(tmp_path: Path) -> None:
+def test_later_migration_does_not_restore_compatibility(tmp_path: Path) -> None:
     prepare(tmp_path)
     own = known_revisions()[0]
     engine = open_engine(tmp_path, "cloud")
@@ -380,7 +380,7 @@ def test_what_one_migration_breaks_the_next_ones_do_not_restore(tmp_path: Path) 
     assert compatible == [False, True, False, False]
 
 
-def test_a_console_whose_store_is_up_to_date_does_not_load_what_migrates(folder: Path) -> None:
+def test_console_with_a_current_store_does_not_load_alembic(folder: Path) -> None:
     program = """
 import sys
 from pathlib import Path
@@ -391,7 +391,7 @@ settings.store.migrate()
 Console(settings).close()
 print(*{name.partition(".")[0] for name in sys.modules})
 """
-    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    completed = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True, check=True)
+    loaded = set(completed.stdout.split())
     assert "sqlalchemy" in loaded
     assert loaded.isdisjoint({"alembic", "mako", "pygments"})

@@ -1,4 +1,4 @@
-"""What was seen of a cloud: per project, the newest of each, and nothing that is long past."""
+"""Resources observed in a cloud: the latest observation of each, by project, until it expires."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ HOUR = 1_000_800
 ENDPOINT, PROJECT = "https://keystone.example", "p"
 
 
-def seen(resource_id: str, size_gb: int = 1, at: int = HOUR, **more: Any) -> ObservedResource:
+def observed(resource_id: str, size_gb: int = 1, at: int = HOUR, **more: Any) -> ObservedResource:
     return ObservedResource(
         **{"region": "north", "kind": "volume", "type": None} | more,
         resource_id=resource_id,
@@ -25,19 +25,19 @@ def seen(resource_id: str, size_gb: int = 1, at: int = HOUR, **more: Any) -> Obs
     )
 
 
-class Book:
+class Observations:
     def __init__(self, folder: Path, reader: Reader) -> None:
         self.engine = open_engine(folder, "activity")
-        self.sightings = ObservedResources(reader, self.engine, self._write)
+        self.resources = ObservedResources(reader, self.engine, self._write)
         self.writes = 0
 
-    def note(
+    def record(
         self, *rows: ObservedResource, since: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT
     ) -> None:
-        run(self.sightings.record(endpoint, project, rows, since))
+        run(self.resources.record(endpoint, project, rows, since))
 
     def since(self, moment: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> list[ObservedResource]:
-        return run(self.sightings.since(endpoint, project, moment))
+        return run(self.resources.since(endpoint, project, moment))
 
     async def _write(self, work: Callable[..., None], *arguments: Any) -> None:
         self.writes += 1
@@ -45,78 +45,78 @@ class Book:
 
 
 @pytest.fixture
-def book(folder: Path, reader: Reader) -> Iterator[Book]:
-    opened = Book(folder, reader)
+def observations(folder: Path, reader: Reader) -> Iterator[Observations]:
+    opened = Observations(folder, reader)
     yield opened
     opened.engine.dispose()
 
 
-def test_what_was_noted_is_found_by_its_project(book: Book) -> None:
-    book.note(seen("a"), seen("b", type="ssd", region="south"))
-    assert book.since() == [seen("a"), seen("b", type="ssd", region="south")]
-    assert book.since(project="another") == []
-    assert book.since(endpoint="https://another.example") == []
+def test_recorded_resources_are_found_by_project(observations: Observations) -> None:
+    observations.record(observed("a"), observed("b", type="ssd", region="south"))
+    assert observations.since() == [observed("a"), observed("b", type="ssd", region="south")]
+    assert observations.since(project="another") == []
+    assert observations.since(endpoint="https://another.example") == []
 
 
 @pytest.mark.parametrize(("moment", "found"), [(HOUR, True), (HOUR + 1, False)])
-def test_only_what_was_seen_since_is_found(book: Book, moment: int, found: bool) -> None:
-    book.note(seen("a"))
-    assert bool(book.since(moment)) == found
+def test_only_later_observations_are_found(observations: Observations, moment: int, found: bool) -> None:
+    observations.record(observed("a"))
+    assert bool(observations.since(moment)) == found
 
 
-def test_in_a_snapshot_it_is_as_of_its_moment(book: Book, folder: Path) -> None:
-    async def note_meanwhile() -> tuple[list[ObservedResource], list[ObservedResource]]:
+def test_snapshot_does_not_see_later_observations(observations: Observations, folder: Path) -> None:
+    async def record_meanwhile() -> tuple[list[ObservedResource], list[ObservedResource]]:
         async with run_with_reader(store_in(folder)) as another, another.snapshot() as moment:
-            await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)
-            await book.sightings.record(ENDPOINT, PROJECT, [seen("a")], HOUR)
-            then = await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)
-            return then, await book.sightings.since(ENDPOINT, PROJECT, HOUR)
+            await observations.resources.since(ENDPOINT, PROJECT, HOUR, moment)
+            await observations.resources.record(ENDPOINT, PROJECT, [observed("a")], HOUR)
+            then = await observations.resources.since(ENDPOINT, PROJECT, HOUR, moment)
+            return then, await observations.resources.since(ENDPOINT, PROJECT, HOUR)
 
-    assert run(note_meanwhile()) == ([], [seen("a")])
+    assert run(record_meanwhile()) == ([], [observed("a")])
 
 
-def test_what_is_known_is_not_written_again(book: Book) -> None:
-    book.note(seen("a"))
-    book.note(seen("a", at=HOUR + 60))
-    book.note()
-    assert book.writes == 1
-    assert book.since() == [seen("a")]
+def test_unchanged_resource_is_not_written_again(observations: Observations) -> None:
+    observations.record(observed("a"))
+    observations.record(observed("a", at=HOUR + 60))
+    observations.record()
+    assert observations.writes == 1
+    assert observations.since() == [observed("a")]
 
 
 @pytest.mark.parametrize("change", [{"size_gb": 2}, {"type": "ssd"}])
-def test_what_has_changed_is(book: Book, change: dict[str, Any]) -> None:
-    book.note(seen("a"))
-    book.note(seen("a", at=HOUR + 60, **change))
-    assert book.since() == [seen("a", at=HOUR + 60, **change)]
+def test_changed_resource_is_written_again(observations: Observations, change: dict[str, Any]) -> None:
+    observations.record(observed("a"))
+    observations.record(observed("a", at=HOUR + 60, **change))
+    assert observations.since() == [observed("a", at=HOUR + 60, **change)]
 
 
-def test_of_an_earlier_hour_is_written_anew(book: Book) -> None:
-    book.note(seen("a", at=HOUR - 1), since=HOUR - 3600)
-    book.note(seen("a"))
-    assert book.since() == [seen("a")]
+def test_resource_of_an_earlier_hour_is_written_again(observations: Observations) -> None:
+    observations.record(observed("a", at=HOUR - 1), since=HOUR - 3600)
+    observations.record(observed("a"))
+    assert observations.since() == [observed("a")]
 
 
 @pytest.mark.parametrize(("at", "stays"), [(HOUR - 3601, False), (HOUR - 3600, True)])
-def test_what_is_long_past_goes_whoever_writes(book: Book, at: int, stays: bool) -> None:
-    book.note(seen("old", at=at), since=HOUR - 7200, project="another")
-    book.note(seen("a"))
-    assert bool(book.since(0, project="another")) == stays
+def test_expired_observations_of_all_projects_are_removed(observations: Observations, at: int, stays: bool) -> None:
+    observations.record(observed("old", at=at), since=HOUR - 7200, project="another")
+    observations.record(observed("a"))
+    assert bool(observations.since(0, project="another")) == stays
 
 
-def test_a_store_that_cannot_be_written_is_unavailable(book: Book) -> None:
-    with book.engine.begin() as connection:
+def test_failed_write_is_unavailable(observations: Observations) -> None:
+    with observations.engine.begin() as connection:
         connection.execute(text("ALTER TABLE sightings ADD COLUMN more INTEGER NOT NULL CHECK (more > 0) DEFAULT 0"))
     with pytest.raises(Unavailable):
-        book.note(seen("a"))
-    assert book.since() == []
+        observations.record(observed("a"))
+    assert observations.since() == []
 
 
-def test_what_was_seen_later_is_not_undone_by_who_saw_it_earlier_and_wrote_it_down_later(book: Book) -> None:
-    book.note(seen("a", size_gb=7, at=HOUR + 60))
-    book.note(seen("a", size_gb=5, at=HOUR), seen("b"))
-    assert book.since() == [seen("a", size_gb=7, at=HOUR + 60), seen("b")]
+def test_late_write_does_not_undo_a_later_observation(observations: Observations) -> None:
+    observations.record(observed("a", size_gb=7, at=HOUR + 60))
+    observations.record(observed("a", size_gb=5, at=HOUR), observed("b"))
+    assert observations.since() == [observed("a", size_gb=7, at=HOUR + 60), observed("b")]
 
 
-def test_what_a_cloud_lists_twice_is_written_down_once_as_it_was_last(book: Book) -> None:
-    book.note(seen("a", size_gb=5), seen("b"), seen("a", size_gb=7))
-    assert book.since() == [seen("a", size_gb=7), seen("b")]
+def test_resource_listed_twice_is_stored_as_listed_last(observations: Observations) -> None:
+    observations.record(observed("a", size_gb=5), observed("b"), observed("a", size_gb=7))
+    assert observations.since() == [observed("a", size_gb=7), observed("b")]

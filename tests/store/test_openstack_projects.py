@@ -1,4 +1,4 @@
-"""Which tenant a project is, and whether it is disabled."""
+"""Lookup of the tenant of an OpenStack project."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.stores import opened, run
 
 @pytest.fixture
 def reader(folder: Path, reader: Reader) -> Reader:
-    """Of a store with two projects, the second of which is disabled, and a tenant that is none."""
+    """Reader of a store with two projects, the second one disabled, and a tenant without a project."""
     with opened(folder, "cloud") as engine, engine.begin() as connection:
         projects = ("p@https://id.example.com", "q@https://id.example.com", None)
         rows = [{"id": number, "name": f"t{number}", "project": project} for number, project in enumerate(projects, 1)]
@@ -31,10 +31,10 @@ def reader(folder: Path, reader: Reader) -> Reader:
         ("p@https://other.example.com", None),
     ],
 )
-def test_a_project_is_its_tenant(reader: Reader, project: str, found: tuple[int, bool] | None) -> None:
+def test_project_is_mapped_to_its_tenant(reader: Reader, project: str, found: tuple[int, bool] | None) -> None:
     assert run(tenant_of_project(reader, project)) == found
 
 
-def test_what_is_no_project_is_refused(reader: Reader) -> None:
+def test_malformed_project_is_rejected(reader: Reader) -> None:
     with pytest.raises(ValueError, match="must be a project ID"):
         run(tenant_of_project(reader, "t3"))

@@ -1,4 +1,4 @@
-"""Passwords of our own, and which hashes made elsewhere are taken."""
+"""Password hashing, and which hashes made elsewhere are accepted."""
 
 import pytest
 from argon2 import PasswordHasher, Type
@@ -14,7 +14,7 @@ def test_the_right_password_matches() -> None:
 
 
 @pytest.mark.parametrize("password", ["wrong", "", "Right", "right ", "right\x00", "\ud800"])
-def test_a_wrong_password_does_not(password: str) -> None:
+def test_wrong_password_does_not_match(password: str) -> None:
     assert not password_matches(GOOD, password)
 
 
@@ -27,11 +27,11 @@ def test_the_same_password_is_hashed_differently_each_time() -> None:
     assert hash_password("same") != hash_password("same")
 
 
-def test_our_own_hashes_are_at_the_agreed_cost() -> None:
+def test_new_hashes_have_the_expected_cost() -> None:
     assert hash_password("x").startswith("$argon2id$v=19$m=19456,t=2,p=1$")
 
 
-def test_the_decoy_costs_as_much_as_a_real_one() -> None:
+def test_decoy_hash_costs_as_much_as_a_real_one() -> None:
     assert decoy_hash().split("$")[:4] == hash_password("x").split("$")[:4]
     assert [len(part) for part in decoy_hash().split("$")] == [len(part) for part in hash_password("x").split("$")]
 
@@ -49,17 +49,17 @@ def test_the_decoy_costs_as_much_as_a_real_one() -> None:
     ids=["least memory", "fewest passes", "library's defaults", "most lanes", "largest", "long"],
 )
 def test_a_hash_made_elsewhere_is_usable_and_works(hasher: PasswordHasher) -> None:
-    made = hasher.hash("right")
-    assert is_usable_hash(made)
-    assert password_matches(made, "right")
+    encoded = hasher.hash("right")
+    assert is_usable_hash(encoded)
+    assert password_matches(encoded, "right")
 
 
-def _changed(parameters: str) -> str:
+def _with_parameters(parameters: str) -> str:
     return f"$argon2id$v=19${parameters}${SALT}${DIGEST}"
 
 
 @pytest.mark.parametrize(
-    "made",
+    "encoded",
     [
         "",
         "right",
@@ -80,8 +80,8 @@ def _changed(parameters: str) -> str:
     ],
     ids=range(16),
 )
-def test_what_is_no_whole_argon2id_hash_is_refused(made: str) -> None:
-    assert not is_usable_hash(made)
+def test_other_or_malformed_hash_is_rejected(encoded: str) -> None:
+    assert not is_usable_hash(encoded)
 
 
 @pytest.mark.parametrize(
@@ -101,39 +101,39 @@ def test_what_is_no_whole_argon2id_hash_is_refused(made: str) -> None:
         "m=-18432,t=2,p=1",
     ],
 )
-def test_a_cost_that_a_login_cannot_bear_is_refused(parameters: str) -> None:
-    assert not is_usable_hash(_changed(parameters))
+def test_hash_that_is_too_expensive_is_rejected(parameters: str) -> None:
+    assert not is_usable_hash(_with_parameters(parameters))
 
 
 @pytest.mark.parametrize("parameters", ["m=8,t=1,p=1", "m=36863,t=1,p=1", "m=9215,t=4,p=1", "m=4096,t=4,p=8"])
-def test_a_hash_that_is_too_cheap_to_guess_is_refused(parameters: str) -> None:
-    assert not is_usable_hash(_changed(parameters))
+def test_hash_that_is_too_cheap_is_rejected(parameters: str) -> None:
+    assert not is_usable_hash(_with_parameters(parameters))
 
 
-def test_only_hashes_of_our_own_parameters_need_no_rehash() -> None:
+def test_only_hashes_with_our_parameters_need_no_rehash() -> None:
     assert not needs_rehash(hash_password("x"))
     assert needs_rehash(GOOD)
     assert needs_rehash(PasswordHasher(time_cost=4, memory_cost=64 * 1024, parallelism=8).hash("x"))
 
 
 def _with_stray_bits(part: str) -> str:
-    """The same bytes, written with bits in the last character that no encoder leaves there."""
+    """Return an encoding of the same bytes with unused bits set in the last character."""
     digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     return part[:-1] + digits[digits.index(part[-1]) ^ 1]
 
 
 @pytest.mark.parametrize(
-    "made",
+    "encoded",
     [
-        _changed("m=018432,t=2,p=1"),
-        _changed("m=18432,t=02,p=1"),
-        _changed("m=18432,t=2,p=001"),
+        _with_parameters("m=018432,t=2,p=1"),
+        _with_parameters("m=18432,t=02,p=1"),
+        _with_parameters("m=18432,t=2,p=001"),
         f"{HEAD}${_with_stray_bits(SALT)}${DIGEST}",
         f"{HEAD}${SALT}${_with_stray_bits(DIGEST)}",
         f"{HEAD}${SALT}AA${DIGEST}",
     ],
     ids=["m=018432", "t=02", "p=001", "stray bits in salt", "stray bits in digest", "impossible length"],
 )
-def test_a_hash_that_could_never_match_is_refused(made: str) -> None:
-    assert not password_matches(made, "right")
-    assert not is_usable_hash(made)
+def test_hash_that_could_never_match_is_rejected(encoded: str) -> None:
+    assert not password_matches(encoded, "right")
+    assert not is_usable_hash(encoded)

@@ -1,4 +1,4 @@
-"""Sessions as they are found: live ones only, and remembered only while nothing they hang on has changed."""
+"""Session lookup: live sessions only, cached until something they depend on changes."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -17,33 +17,31 @@ from cloudconsole.store.base import Parameters, Reader, Row
 from cloudconsole.store.sessions import Session, SessionCache, hash_session_id
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import accounts, sessions, tenants
-from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session
-from tests.stores import changing, opened, run, settle
+from tests.store.logins import ACCOUNT, CLIENT, NOW, attempt, new_session
+from tests.stores import opened, run, wait_for_replicas, write_transaction
 
 IDLE = 1800
 
 
 class Worker:
-    """One that finds sessions by their names."""
+    """A worker that looks up sessions by name."""
 
     def __init__(self, reader: Reader) -> None:
-        self.arrivals = RequestSequence()
+        self.sequence = RequestSequence()
         self._cache = SessionCache(reader, IDLE)
-        nothing: Any = None
-        self._sessions = Sessions(
-            nothing, self._cache, reader.changes, self.arrivals, nothing, nothing, nothing, nothing
-        )
+        unused: Any = None
+        self._sessions = Sessions(unused, self._cache, reader.changes, self.sequence, unused, unused, unused, unused)
 
     def find(self, name: str = "s1", now: float = NOW, arrival: int | None = None) -> Session | None:
         return run(self._sessions.lookup(hash_session_id(name), arrival, now))
 
-    def note_seen(self, later: int, *names: str) -> None:
+    def record_seen(self, later: int, *names: str) -> None:
         self._cache.record_seen({hash_session_id(name): NOW + later for name in names})
 
 
 @pytest.fixture
 def worker(folder: Path, reader: Reader) -> Worker:
-    """Over a store with one account."""
+    """A worker on a store with one account."""
     with opened(folder, "cloud") as engine, engine.begin() as connection:
         connection.execute(insert(tenants).values(id=3, name="acme"))
         account = {"id": ACCOUNT.id, "username": "alice", "role": "tenant", "version": ACCOUNT.version}
@@ -53,14 +51,14 @@ def worker(folder: Path, reader: Reader) -> Worker:
 
 @pytest.fixture
 def opened_session(activity: ActivityStore, worker: Worker) -> None:
-    """`s1`, which alice opened."""
+    """`s1`, opened by alice."""
     activity.open_session(attempt(), ACCOUNT, new_session("s1"), NOW)
 
 
 pytestmark = pytest.mark.usefixtures("opened_session")
 
 
-def use(activity: ActivityStore, later: int) -> None:
+def touch(activity: ActivityStore, later: int) -> None:
     activity.touch_sessions({hash_session_id("s1"): NOW + later})
 
 
@@ -82,7 +80,7 @@ def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: ActivitySt
 
 def test_a_logout_ends_its_session_only(activity: ActivityStore, worker: Worker) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
-    activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
+    activity.end_session(hash_session_id("s1"), "alice", CLIENT, NOW)
     assert [name for name in ("s1", "other") if worker.find(name)] == ["other"]
 
 
@@ -92,45 +90,45 @@ def test_a_session_ends_when_idle(worker: Worker, later: int, live: bool) -> Non
 
 
 @pytest.mark.parametrize(("later", "live"), [(99, True), (99.9, True), (100, False)])
-def test_a_session_ends_at_its_end(activity: ActivityStore, worker: Worker, later: float, live: bool) -> None:
+def test_session_ends_at_its_expiry(activity: ActivityStore, worker: Worker, later: float, live: bool) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("short", expires_at=NOW + 100), NOW)
     assert (worker.find("short", NOW + later) is not None) == live
 
 
-def test_use_keeps_a_session_alive(activity: ActivityStore, worker: Worker) -> None:
-    use(activity, later=1000)
+def test_touch_keeps_a_session_alive(activity: ActivityStore, worker: Worker) -> None:
+    touch(activity, later=1000)
     assert worker.find(now=NOW + 2799) is not None
 
 
 def change_account(folder: Path, change: str) -> None:
-    with changing(folder, "cloud") as connection:
+    with write_transaction(folder, "cloud") as connection:
         connection.execute(text(f"UPDATE accounts SET {change}"))
 
 
 @pytest.mark.parametrize("change", ["disabled = true", "version = 42"])
-@pytest.mark.parametrize("is_remembered", [False, True])
-def test_a_change_of_the_account_ends_its_sessions(
-    worker: Worker, folder: Path, change: str, is_remembered: bool
-) -> None:
-    if is_remembered:
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_a_change_of_the_account_ends_its_sessions(worker: Worker, folder: Path, change: str, is_cached: bool) -> None:
+    if is_cached:
         assert worker.find() is not None
     change_account(folder, change)
     assert worker.find() is None
 
 
-# What is remembered of them
+# Cached sessions
 
 
-def test_a_session_is_found_again_without_reading_its_row(worker: Worker) -> None:
+def test_cached_session_is_found_without_reading_its_row(worker: Worker) -> None:
     first = worker.find()
     assert first is not None
     assert worker.find() is first
 
 
 @pytest.mark.embedded_only
-def test_a_change_of_either_part_has_the_row_read_again(activity: ActivityStore, worker: Worker, folder: Path) -> None:
+def test_commit_to_either_database_has_the_row_read_again(
+    activity: ActivityStore, worker: Worker, folder: Path
+) -> None:
     first = worker.find()
-    use(activity, later=60)
+    touch(activity, later=60)
     second = worker.find()
     change_account(folder, "role = 'operator'")
     third = worker.find()
@@ -141,48 +139,48 @@ def test_a_change_of_either_part_has_the_row_read_again(activity: ActivityStore,
     ]
 
 
-def test_a_remembered_session_ends_with_its_time(worker: Worker) -> None:
+def test_cached_session_expires(worker: Worker) -> None:
     assert worker.find()
     assert worker.find(now=NOW + IDLE) is None
     assert worker.find(now=NOW + IDLE - 1)
 
 
-def test_a_look_serves_what_had_arrived_before_it_and_nothing_later(
+def test_poll_is_valid_only_for_requests_that_arrived_before_it(
     activity: ActivityStore, worker: Worker, folder: Path
 ) -> None:
-    first, second = worker.arrivals.next(), worker.arrivals.next()
+    first, second = worker.sequence.next(), worker.sequence.next()
     assert worker.find(arrival=first)
-    activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
-    # It had arrived before the session was ended, so it may still find it.
+    activity.end_session(hash_session_id("s1"), "alice", CLIENT, NOW)
+    # This request arrived before the session was ended, so it may still find it.
     assert worker.find(arrival=second)
-    settle(folder)
-    assert worker.find(arrival=worker.arrivals.next()) is None
+    wait_for_replicas(folder)
+    assert worker.find(arrival=worker.sequence.next()) is None
     assert worker.find(arrival=second) is None
 
 
-# Of a change that nobody has looked for yet: calls that arrived before the last look, which need no other.
+# Changes not polled yet: requests that arrived before the last poll need no other.
 
 
-def test_one_that_is_idle_by_our_memory_alone_is_read_again(activity: ActivityStore, worker: Worker) -> None:
-    first, second = worker.arrivals.next(), worker.arrivals.next()
+def test_session_idle_only_in_the_cache_is_read_again(activity: ActivityStore, worker: Worker) -> None:
+    first, second = worker.sequence.next(), worker.sequence.next()
     worker.find(arrival=first)
-    use(activity, later=1000)
+    touch(activity, later=1000)
     found = worker.find(now=NOW + IDLE, arrival=second)
     assert found is not None
     assert found.seen_at == NOW + 1000
 
 
-def test_one_that_is_read_again_and_idle_has_ended(worker: Worker) -> None:
-    first, second = worker.arrivals.next(), worker.arrivals.next()
+def test_session_idle_in_the_store_has_ended(worker: Worker) -> None:
+    first, second = worker.sequence.next(), worker.sequence.next()
     worker.find(arrival=first)
     assert worker.find(now=NOW + IDLE, arrival=second) is None
 
 
-def test_a_use_that_was_written_down_is_known_without_reading_it(activity: ActivityStore, worker: Worker) -> None:
+def test_recorded_use_updates_the_cache(activity: ActivityStore, worker: Worker) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
-    first, second = worker.arrivals.next(), worker.arrivals.next()
+    first, second = worker.sequence.next(), worker.sequence.next()
     other, before = worker.find("other", arrival=first), worker.find(arrival=first)
-    worker.note_seen(1000, "s1", "never-was")
+    worker.record_seen(1000, "s1", "never-was")
     found = worker.find(arrival=second)
     assert before is not None
     assert found == replace(before, seen_at=NOW + 1000)
@@ -190,19 +188,17 @@ def test_a_use_that_was_written_down_is_known_without_reading_it(activity: Activ
     assert worker.find("never-was") is None
 
 
-def test_a_use_that_was_written_down_does_not_keep_what_was_ended(
-    folder: Path, activity: ActivityStore, worker: Worker
-) -> None:
+def test_recorded_use_does_not_revive_an_ended_session(folder: Path, activity: ActivityStore, worker: Worker) -> None:
     worker.find()
-    use(activity, later=1000)
-    activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
-    worker.note_seen(1000, "s1")
-    settle(folder)
+    touch(activity, later=1000)
+    activity.end_session(hash_session_id("s1"), "alice", CLIENT, NOW)
+    worker.record_seen(1000, "s1")
+    wait_for_replicas(folder)
     assert worker.find(now=NOW + 1000) is None
 
 
 class SlowReader(SqliteReader):
-    """Something happens while a row is on its way, and another call learns of it."""
+    """Something happens while a row is being read, and another request polls."""
 
     meanwhile: Callable[[], None] | None = None
 
@@ -218,18 +214,18 @@ class SlowReader(SqliteReader):
 def test_a_change_while_the_row_was_read_makes_it_stale(activity: ActivityStore, folder: Path) -> None:
     with closing(SlowReader(folder)) as reader:
         worker = Worker(reader)
-        first, second = worker.arrivals.next(), worker.arrivals.next()
-        reader.meanwhile = lambda: activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
+        first, second = worker.sequence.next(), worker.sequence.next()
+        reader.meanwhile = lambda: activity.end_session(hash_session_id("s1"), "alice", CLIENT, NOW)
         assert worker.find(arrival=first) is not None
         assert worker.find(arrival=second) is None
 
 
-# How many are remembered
+# Cache size
 
 
 @pytest.fixture
-def crowd(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of four sessions, of which three are remembered at most."""
+def four_sessions(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of four sessions, of which at most three are cached."""
     monkeypatch.setattr(module, "MAX_CACHED", 3)
     times = {"seen_at": NOW, "expires_at": NOW + IDLE}
     rows: list[dict[str, Any]] = [
@@ -240,47 +236,47 @@ def crowd(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return list("abcd")
 
 
-def test_more_sessions_than_are_remembered_are_all_found(worker: Worker, crowd: list[str]) -> None:
+def test_more_sessions_than_the_cache_holds_are_all_found(worker: Worker, four_sessions: list[str]) -> None:
     for _ in range(2):
-        found = [worker.find(name) for name in crowd]
-        assert [session and session.csrf_seed for session in found] == crowd
+        found = [worker.find(name) for name in four_sessions]
+        assert [session and session.csrf_seed for session in found] == four_sessions
 
 
-def test_the_oldest_that_is_remembered_makes_room(worker: Worker, crowd: list[str]) -> None:
-    first = [worker.find(name) for name in crowd]
-    # The others first, since to find the oldest again is to remember it, which takes another's room.
-    again = [worker.find(name) for name in reversed(crowd)][::-1]
+def test_oldest_cached_session_is_evicted(worker: Worker, four_sessions: list[str]) -> None:
+    first = [worker.find(name) for name in four_sessions]
+    # In reverse order, since finding the oldest again caches it and evicts another.
+    again = [worker.find(name) for name in reversed(four_sessions)][::-1]
     assert [before is after for before, after in zip(first, again, strict=True)] == [False, True, True, True]
 
 
-# Who looks for one
+# Untrusted lookups
 
 
-def noting(asked: list[str], name: str, way: Callable[..., Any]) -> Callable[..., Any]:
-    async def ask(sql: str, parameters: Parameters = ()) -> Row | None:
-        asked.append(name)
-        row: Row | None = await way(sql, parameters)
+def recording(calls: list[str], name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(sql: str, parameters: Parameters = ()) -> Row | None:
+        calls.append(name)
+        row: Row | None = await method(sql, parameters)
         return row
 
-    return ask
+    return call
 
 
 @pytest.mark.parametrize(
-    ("name", "is_known", "way"), [("s1", True, "one"), ("s1", False, "seek"), ("s2", False, "seek")]
+    ("name", "is_known", "method"), [("s1", True, "one"), ("s1", False, "seek"), ("s2", False, "seek")]
 )
-def test_one_that_may_be_made_up_is_sought_and_by_a_single_statement(
+def test_unknown_session_is_read_as_untrusted_in_one_statement(
     reader: Reader,
     worker: Worker,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     is_known: bool,
-    way: str,
+    method: str,
 ) -> None:
     if is_known:
         worker.find(name)
-    asked = list[str]()
+    calls = list[str]()
     for each in ("one", "seek"):
-        monkeypatch.setattr(reader, each, noting(asked, each, getattr(reader, each)))
-    # By our memory alone it is idle, so that it is read again.
+        monkeypatch.setattr(reader, each, recording(calls, each, getattr(reader, each)))
+    # It is idle according to the cache, so it is read again.
     worker.find(name, now=NOW + IDLE)
-    assert (asked[0], asked.count(way)) == (way, 1)
+    assert (calls[0], calls.count(method)) == (method, 1)

@@ -1,4 +1,4 @@
-"""Many rows in one statement: as they were given, however many there are."""
+"""Bulk statements: rows are stored exactly, in any number."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ def news_of(engine: Engine) -> Rows:
         return [dict(row) for row in connection.execute(select(news).order_by(news.c.id)).mappings()]
 
 
-def test_rows_are_as_they_were_given(engine: Engine) -> None:
+def test_rows_are_stored_exactly(engine: Engine) -> None:
     given = [
         item(1, published_at=2**63 - 1, title="上线 \"quoted\" 'twice' \\ %s :name ?", disabled=True),
         item(2, published_at=-(2**63), title=""),
@@ -47,7 +47,7 @@ def test_rows_are_as_they_were_given(engine: Engine) -> None:
     assert news_of(engine) == given
 
 
-def test_nothing_stays_nothing(engine: Engine) -> None:
+def test_null_stays_null(engine: Engine) -> None:
     sizes = {"vcpus": 0, "ram_mb": 0, "disk_gb": 0, "size_gb": 0}
     row = {"id": "k-1", "tenant_id": 1, "kind": "keypair", "name": "null", "node_id": None, **sizes}
     with engine.begin() as connection:
@@ -57,7 +57,7 @@ def test_nothing_stays_nothing(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 7, 8])
-def test_however_many_there_are(engine: Engine, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+def test_any_number_of_rows_is_written(engine: Engine, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(sql, "MAX_ROWS_PER_STATEMENT", 4)
     with engine.begin() as connection:
         insert_rows(connection, news, (item(number) for number in range(count)))
@@ -70,7 +70,7 @@ def test_however_many_there_are(engine: Engine, monkeypatch: pytest.MonkeyPatch,
     assert news_of(engine) == []
 
 
-def test_what_is_not_named_is_left_as_it_is(engine: Engine) -> None:
+def test_other_rows_are_not_changed(engine: Engine) -> None:
     with engine.begin() as connection:
         insert_rows(connection, news, [item(1), item(2), item(3)])
         update_rows(connection, news, [{"id": 2, "title": "new"}, {"id": 9, "title": "nowhere"}])
@@ -78,42 +78,42 @@ def test_what_is_not_named_is_left_as_it_is(engine: Engine) -> None:
     assert news_of(engine) == [item(1), item(2, title="new")]
 
 
-def test_columns_that_are_not_given_have_their_defaults(engine: Engine) -> None:
+def test_omitted_columns_get_their_defaults(engine: Engine) -> None:
     with engine.begin() as connection:
         insert_rows(connection, tenants, [{"name": "a"}, {"name": "b"}])
         found = connection.execute(select(tenants).where(tenants.c.id > 1).order_by(tenants.c.id)).mappings().all()
     assert [(row["name"], row["disabled"], row["guests_ended_at"]) for row in found] == [("a", 0, 0), ("b", 0, 0)]
 
 
-def test_rows_that_are_there_already_are_refused_all_together(engine: Engine) -> None:
+def test_duplicate_row_rejects_the_whole_statement(engine: Engine) -> None:
     with pytest.raises(IntegrityError), engine.begin() as connection:
         insert_rows(connection, nodes, [{"name": "hk-2"}, {"name": "hk-1"}])
     with engine.begin() as connection:
         assert connection.scalars(select(nodes.c.name)).all() == ["hk-1"]
 
 
-def test_what_to_do_with_those_that_are_there_can_be_said(engine: Engine) -> None:
+def test_conflict_clause_is_applied(engine: Engine) -> None:
     with engine.begin() as connection:
         insert_rows(connection, nodes, [{"name": "hk-2"}, {"name": "hk-1"}], "ON CONFLICT (name) DO NOTHING")
         assert connection.scalars(select(nodes.c.name).order_by(nodes.c.name)).all() == ["hk-1", "hk-2"]
 
 
-@pytest.mark.parametrize(("wanted", "found"), [([], []), ([2], [2]), ([3, 1, 9, 1], [1, 3])])
-def test_rows_are_found_by_any_of_many_values(engine: Engine, wanted: list[int], found: list[int]) -> None:
+@pytest.mark.parametrize(("values", "found"), [([], []), ([2], [2]), ([3, 1, 9, 1], [1, 3])])
+def test_rows_are_found_by_any_of_many_values(engine: Engine, values: list[int], found: list[int]) -> None:
     with engine.begin() as connection:
         insert_rows(connection, news, [item(1), item(2), item(3)])
-        chosen = select(news.c.id).where(in_values(connection, news.c.id, wanted)).order_by(news.c.id)
+        chosen = select(news.c.id).where(in_values(connection, news.c.id, values)).order_by(news.c.id)
         assert connection.scalars(chosen).all() == found
 
 
-def test_two_such_conditions_go_together(engine: Engine) -> None:
+def test_two_conditions_can_be_combined(engine: Engine) -> None:
     with engine.begin() as connection:
         insert_rows(connection, news, [item(1), item(2), item(3)])
         both = in_values(connection, news.c.id, [1, 2]), in_values(connection, news.c.title, ["item 2", "item 3"])
         assert connection.scalars(select(news.c.id).where(*both)).all() == [2]
 
 
-def test_a_number_of_63_bits_is_kept_to_the_last(engine: Engine) -> None:
+def test_63_bit_number_is_stored_exactly(engine: Engine) -> None:
     account = {"tenant_id": 1, "username": "ann", "role": "tenant", "password_hash": "x", "disabled": False}
     with engine.begin() as connection:
         insert_rows(connection, accounts, [account | {"version": 2**63 - 2}])

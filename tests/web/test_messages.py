@@ -18,7 +18,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def _scripts(folder: Traversable) -> list[Traversable]:
-    """All scripts in a folder and its subfolders, without the messages."""
+    """Return all scripts in a directory and its subdirectories, except the messages."""
     return [
         script
         for entry in folder.iterdir()

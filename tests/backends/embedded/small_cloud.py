@@ -1,4 +1,4 @@
-"""A hand-made cloud of one or two tenants, changed the way an operator changes it."""
+"""A small cloud of two tenants, modified as an operator would."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,17 +20,17 @@ from cloudconsole.operator.transaction import OperatorTransaction, operator_tran
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
 from cloudconsole.store.base import read_only
 from cloudconsole.store.tables import nodes, prices, tenants
-from tests.harness import HeldClock
-from tests.stores import open_engine, run, settle, store_in
+from tests.harness import FakeClock
+from tests.stores import open_engine, run, store_in, wait_for_replicas
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 NORTH, SOUTH = 1, 2
 ONE = 10**9
-"""One of the currency, in billionths."""
+"""One unit of the currency, in billionths."""
 
 
 def at(text: str) -> int:
-    """A moment on 15 November 2026, UTC."""
+    """Return a time of day on 15 November 2026, UTC, as a timestamp."""
     hour, minute, second = (int(part) for part in f"{text}:00".split(":")[:3])
     return int(datetime(2026, 11, 15, hour, minute, second, tzinfo=UTC).timestamp())
 
@@ -38,18 +38,18 @@ def at(text: str) -> int:
 LONG_AGO = at("00:00") - 30 * 86_400
 
 
-def in_file_names(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns by the names that operators know."""
+def with_operator_names(sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace column names with the names that operators use."""
     columns = {column: name for name, column in SIZES.items()}
     return {columns.get(name, name): value for name, value in sizes.items()}
 
 
 class SmallCloud:
-    def __init__(self, folder: Path, clock: HeldClock, zone: tzinfo = UTC) -> None:
-        self.folder = folder
+    def __init__(self, data_dir: Path, clock: FakeClock, zone: tzinfo = UTC) -> None:
+        self.data_dir = data_dir
         self.clock = clock
-        self.engine = open_engine(folder, "cloud")
-        self.reader = store_in(folder).reader()
+        self.engine = open_engine(data_dir, "cloud")
+        self.reader = store_in(data_dir).reader()
         self.cloud = EmbeddedCloud(self.reader, clock, zone)
         self.content = EmbeddedContent(self.reader, clock, zone)
         self._recorded = 0
@@ -63,13 +63,13 @@ class SmallCloud:
         self.cloud = EmbeddedCloud(self.reader, self.clock, zone)
         self.content = EmbeddedContent(self.reader, self.clock, zone)
 
-    # What an operator does
+    # Operator changes
 
     def insert(self, table: Table, *rows: Mapping[str, Any]) -> None:
         with self.engine.begin() as connection:
             connection.execute(insert(table), [dict(row) for row in rows])
 
-    def add_places(self) -> None:
+    def add_tenants_and_nodes(self) -> None:
         self.insert(tenants, {"id": ACME.id, "name": "acme"}, {"id": RIVAL.id, "name": "rival"})
         self.insert(nodes, {"id": NORTH, "name": "north"}, {"id": SOUTH, "name": "south"})
 
@@ -82,17 +82,17 @@ class SmallCloud:
     def record(
         self, kind: Kind, *, since: int = LONG_AGO, until: int | None = None, tenant: Tenant = ACME, **more: Any
     ) -> str:
-        """Record a resource, on the node north where its kind is on one, and end it where it has an end."""
+        """Record a resource, by default on the node north if its kind has a node, and end it if `until` is given."""
         self._recorded += 1
         resource_id = f"r-{self._recorded}"
         on_no_node = kind in ("security_group", "keypair")
         node = more.pop("node", None if on_no_node else NORTH)
-        values = {"id": resource_id, "kind": kind, "name": resource_id, **in_file_names(more)}
+        values = {"id": resource_id, "kind": kind, "name": resource_id, **with_operator_names(more)}
         names = {"tenant": self.name_of(tenants, tenant.id), "node": self.name_of(nodes, node)}
-        with self.desk() as desk:
-            RESOURCES.add(desk, {**names, **values, "started": format_utc(since)})
+        with self.transaction() as transaction:
+            RESOURCES.add(transaction, {**names, **values, "started": format_utc(since)})
             if until is not None:
-                RESOURCES.end(desk, resource_id, format_utc(until))
+                RESOURCES.end(transaction, resource_id, format_utc(until))
         return resource_id
 
     def volume(self, size: int = 1, **more: Any) -> str:
@@ -102,20 +102,20 @@ class SmallCloud:
         return self.record("instance", vcpus=vcpus, ram_mb=ram_mb, **more)
 
     def end(self, resource_id: str, moment: int) -> None:
-        with self.desk() as desk:
-            RESOURCES.end(desk, resource_id, format_utc(moment))
+        with self.transaction() as transaction:
+            RESOURCES.end(transaction, resource_id, format_utc(moment))
 
     def resize(self, resource_id: str, *, node: int | None = None, **changes: Any) -> None:
-        place = {} if node is None else {"node": self.name_of(nodes, node)}
-        with self.desk() as desk:
-            RESOURCES.change(desk, resource_id, place | in_file_names(changes))
+        moved = {} if node is None else {"node": self.name_of(nodes, node)}
+        with self.transaction() as transaction:
+            RESOURCES.change(transaction, resource_id, moved | with_operator_names(changes))
 
     @contextmanager
-    def desk(self) -> Iterator[OperatorTransaction]:
-        """For a change that everyone has seen when it is over."""
-        with operator_transaction(self.engine, actor="tests", now=int(self.clock.now()), force=True) as desk:
-            yield desk
-        settle(self.folder)
+    def transaction(self) -> Iterator[OperatorTransaction]:
+        """Open a transaction whose changes all readers have seen when it ends."""
+        with operator_transaction(self.engine, actor="tests", now=int(self.clock.now()), force=True) as transaction:
+            yield transaction
+        wait_for_replicas(self.data_dir)
 
     def name_of(self, table: Table, row_id: int | None) -> str | None:
         with read_only(self.engine).connect() as connection:
@@ -124,13 +124,13 @@ class SmallCloud:
     def connect(self) -> Connection:
         return self.engine.connect()
 
-    # What a tenant sees
+    # Tenant reads
 
     def consumption(self, tenant: Tenant = ACME) -> CacheableResult[list[ConsumptionItem]]:
         return run(self.cloud.consumption(tenant))
 
     def hourly(self, tenant: Tenant = ACME) -> dict[str, Decimal]:
-        """What each kind costs per hour."""
+        """Return the cost per hour by kind."""
         return {item.res_type: Decimal(item.hour) for item in self.consumption(tenant).record}
 
     def volume_cost(self) -> Decimal:

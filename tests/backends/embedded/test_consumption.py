@@ -1,4 +1,4 @@
-"""What counts in an hour, at which size, node and price: by hand, and against a count of every single resource."""
+"""Estimated costs: what counts in an hour, at which size, node and price; also checked against a per-resource sum."""
 
 import random
 from dataclasses import dataclass, replace
@@ -19,24 +19,24 @@ from cloudconsole.store import counters
 from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import nodes, prices, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
-from tests.harness import Caller
+from tests.harness import ApiClient
 
 
 @pytest.fixture
 def priced(cloud: SmallCloud) -> SmallCloud:
-    """A GB of volume costs 1 an hour on every node; it is 12:20."""
+    """Price a GB of volume at 1 per hour on every node; it is 12:20."""
     cloud.price("volume", "gb", ONE)
     return cloud
 
 
-# What counts in the hour
+# Resources that count in the hour
 
 
-def test_nothing_at_all_costs_nothing(priced: SmallCloud) -> None:
+def test_no_resources_cost_nothing(priced: SmallCloud) -> None:
     assert priced.consumption().record == []
 
 
-def test_what_runs_counts(priced: SmallCloud) -> None:
+def test_running_resource_counts(priced: SmallCloud) -> None:
     priced.volume(10)
     assert priced.volume_cost() == 10
 
@@ -63,7 +63,7 @@ def test_what_runs_counts(priced: SmallCloud) -> None:
         ("13:00", "18:00", 0),
     ],
 )
-def test_one_with_an_end(priced: SmallCloud, since: str, until: str, cost: int) -> None:
+def test_resource_with_an_end_counts_by_its_interval(priced: SmallCloud, since: str, until: str, cost: int) -> None:
     priced.volume(10, since=at(since), until=at(until))
     assert priced.volume_cost() == cost
 
@@ -71,45 +71,45 @@ def test_one_with_an_end(priced: SmallCloud, since: str, until: str, cost: int) 
 @pytest.mark.parametrize(
     ("since", "cost"), [("11:00", 10), ("12:00", 10), ("12:20", 10), ("12:20:01", 0), ("12:59:59", 0), ("13:00", 0)]
 )
-def test_one_without_an_end(priced: SmallCloud, since: str, cost: int) -> None:
+def test_resource_without_an_end_counts_once_started(priced: SmallCloud, since: str, cost: int) -> None:
     priced.volume(10, since=at(since))
     assert priced.volume_cost() == cost
 
 
-def test_deleted_earlier_in_the_hour_counts_once_and_at_the_full_price(priced: SmallCloud) -> None:
+def test_resource_deleted_this_hour_counts_once_at_full_price(priced: SmallCloud) -> None:
     gone = priced.volume(10)
     priced.end(gone, at("12:00:30"))
     assert priced.volume_cost() == 10
 
 
-def test_many_deleted_and_made_again_each_count(priced: SmallCloud) -> None:
+def test_each_recreated_resource_counts(priced: SmallCloud) -> None:
     for minute in range(10):
         priced.volume(1, since=at(f"12:{minute:02}"), until=at(f"12:{minute:02}:30"))
     priced.volume(1, since=at("12:15"))
     assert priced.volume_cost() == 11
 
 
-def test_a_part_of_a_second_before_it_starts_it_does_not_count(priced: SmallCloud) -> None:
+def test_resource_does_not_count_a_millisecond_before_its_start(priced: SmallCloud) -> None:
     priced.volume(10, since=at("12:30"))
     priced.clock.moment = at("12:30") - 0.001
     assert priced.volume_cost() == 0
 
 
-def test_it_counts_from_the_moment_it_starts(priced: SmallCloud) -> None:
+def test_resource_counts_from_its_start(priced: SmallCloud) -> None:
     priced.volume(10, since=at("12:30"))
     priced.clock.moment = at("12:30")
     assert priced.volume_cost() == 10
 
 
-def test_one_removed_as_if_it_had_never_been_does_not_count(priced: SmallCloud) -> None:
+def test_removed_resource_does_not_count(priced: SmallCloud) -> None:
     for until in (None, at("12:10")):
         gone = priced.volume(10, until=until)
-        with priced.desk() as desk:
-            RESOURCES.remove(desk, gone)
+        with priced.transaction() as transaction:
+            RESOURCES.remove(transaction, gone)
     assert priced.volume_cost() == 0
 
 
-def test_another_tenants_do_not_count(priced: SmallCloud) -> None:
+def test_resources_of_other_tenants_do_not_count(priced: SmallCloud) -> None:
     priced.volume(10, tenant=RIVAL)
     priced.volume(7, tenant=RIVAL, until=at("12:10"))
     priced.volume(5, tenant=RIVAL, since=at("12:40"))
@@ -123,24 +123,24 @@ def test_resources_on_all_nodes_add_up(priced: SmallCloud) -> None:
     assert priced.volume_cost() == 15
 
 
-# Size and node: those of its last moment so far
+# Size and node: the latest ones count
 
 
 @pytest.mark.parametrize("size", [25, 4])
-def test_resized_in_the_hour_counts_at_its_new_size(priced: SmallCloud, size: int) -> None:
+def test_resized_resource_counts_at_its_new_size(priced: SmallCloud, size: int) -> None:
     resized = priced.volume(10)
     priced.resize(resized, size_gb=size)
     assert priced.volume_cost() == size
 
 
-def test_resized_and_then_deleted_counts_at_its_last_size(priced: SmallCloud) -> None:
+def test_resource_resized_then_deleted_counts_at_its_last_size(priced: SmallCloud) -> None:
     resized = priced.volume(10)
     priced.resize(resized, size_gb=30)
     priced.end(resized, at("12:10"))
     assert priced.volume_cost() == 30
 
 
-def test_resized_before_it_starts_it_does_not_count_yet(priced: SmallCloud) -> None:
+def test_resource_resized_before_its_start_counts_from_then(priced: SmallCloud) -> None:
     resized = priced.volume(10, since=at("12:40"))
     priced.resize(resized, size_gb=30)
     assert priced.volume_cost() == 0
@@ -148,14 +148,14 @@ def test_resized_before_it_starts_it_does_not_count_yet(priced: SmallCloud) -> N
     assert priced.volume_cost() == 30
 
 
-def test_moved_to_another_node_counts_once_at_the_price_there(priced: SmallCloud) -> None:
+def test_moved_resource_counts_once_at_its_new_nodes_price(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 3 * ONE, node=SOUTH)
     moved = priced.volume(10, node=NORTH)
     priced.resize(moved, node=SOUTH)
     assert priced.volume_cost() == 30
 
 
-def test_moved_and_then_deleted_counts_at_the_price_of_its_last_node(priced: SmallCloud) -> None:
+def test_resource_moved_then_deleted_costs_its_last_nodes_price(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 3 * ONE, node=SOUTH)
     moved = priced.volume(10, node=SOUTH)
     priced.resize(moved, node=NORTH)
@@ -166,7 +166,7 @@ def test_moved_and_then_deleted_counts_at_the_price_of_its_last_node(priced: Sma
 # Prices
 
 
-def test_a_price_of_a_type_is_for_nothing_here_and_ends_no_answer(priced: SmallCloud) -> None:
+def test_typed_price_affects_neither_cost_nor_expiry(priced: SmallCloud) -> None:
     priced.volume(10)
     until = priced.consumption().expires_at
     priced.price("volume", "gb", 7 * ONE, node=NORTH, of="ssd")
@@ -175,7 +175,7 @@ def test_a_price_of_a_type_is_for_nothing_here_and_ends_no_answer(priced: SmallC
     assert priced.consumption().expires_at == until
 
 
-def test_a_nodes_own_price_goes_before_the_general_one(priced: SmallCloud) -> None:
+def test_node_price_overrides_the_general_price(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 2 * ONE, node=SOUTH)
     priced.volume(10, node=NORTH)
     priced.volume(10, node=SOUTH)
@@ -185,27 +185,27 @@ def test_a_nodes_own_price_goes_before_the_general_one(priced: SmallCloud) -> No
 @pytest.mark.parametrize(
     ("changed", "cost"), [("12:10", 20), ("12:20", 20), ("12:20:01", 10), ("12:59", 10), ("11:00", 20)]
 )
-def test_a_running_one_costs_the_price_in_force_now(priced: SmallCloud, changed: str, cost: int) -> None:
+def test_running_resource_costs_the_current_price(priced: SmallCloud, changed: str, cost: int) -> None:
     priced.price("volume", "gb", 2 * ONE, since=at(changed))
     priced.volume(10)
     assert priced.volume_cost() == cost
 
 
 @pytest.mark.parametrize(("changed", "cost"), [("12:04:59", 20), ("12:05:01", 10), ("12:15", 10), ("12:30", 10)])
-def test_an_ended_one_costs_the_price_in_force_when_it_ended(priced: SmallCloud, changed: str, cost: int) -> None:
+def test_ended_resource_costs_the_price_at_its_end(priced: SmallCloud, changed: str, cost: int) -> None:
     priced.price("volume", "gb", 2 * ONE, since=at(changed))
     priced.volume(10, until=at("12:05"))
     assert priced.volume_cost() == cost
 
 
 @pytest.mark.parametrize(("changed", "cost"), [("12:10", 20), ("12:25", 10)])
-def test_one_that_will_end_costs_the_price_in_force_now(priced: SmallCloud, changed: str, cost: int) -> None:
+def test_resource_with_a_future_end_costs_the_current_price(priced: SmallCloud, changed: str, cost: int) -> None:
     priced.price("volume", "gb", 2 * ONE, since=at(changed))
     priced.volume(10, until=at("12:30"))
     assert priced.volume_cost() == cost
 
 
-def test_running_and_ended_ones_each_cost_their_own_price(priced: SmallCloud) -> None:
+def test_running_and_ended_resources_cost_their_own_prices(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 2 * ONE, since=at("12:10"))
     priced.volume(10)
     priced.volume(10, until=at("12:05"))
@@ -213,21 +213,21 @@ def test_running_and_ended_ones_each_cost_their_own_price(priced: SmallCloud) ->
     assert priced.volume_cost() == 20 + 10 + 20
 
 
-def test_a_price_that_will_begin_with_its_resource_disturbs_nothing_before(priced: SmallCloud) -> None:
+def test_future_price_of_a_future_resource_changes_nothing_yet(priced: SmallCloud) -> None:
     priced.price("loadbalance", "each", ONE, since=at("13:00"))
     priced.record("loadbalance", since=at("13:30"))
     priced.volume(10)
     assert priced.hourly() == {"volume": 10}
 
 
-def test_a_price_that_began_with_its_resource_counts(priced: SmallCloud) -> None:
+def test_future_price_counts_once_its_resource_starts(priced: SmallCloud) -> None:
     priced.price("loadbalance", "each", ONE, since=at("13:00"))
     priced.record("loadbalance", since=at("13:30"))
     priced.clock.moment = at("13:30")
     assert priced.hourly() == {"loadbalance": 1}
 
 
-def test_one_on_a_node_whose_first_price_is_still_to_come_disturbs_nothing(cloud: SmallCloud) -> None:
+def test_future_resource_on_a_not_yet_priced_node_is_ignored(cloud: SmallCloud) -> None:
     cloud.price("volume", "gb", ONE, node=NORTH)
     cloud.price("volume", "gb", 5 * ONE, node=SOUTH, since=at("15:00"))
     cloud.volume(10, node=NORTH)
@@ -236,7 +236,7 @@ def test_one_on_a_node_whose_first_price_is_still_to_come_disturbs_nothing(cloud
     assert cloud.volume_cost() == 10
 
 
-def test_a_kind_that_is_free_is_left_out(cloud: SmallCloud) -> None:
+def test_free_kind_is_omitted(cloud: SmallCloud) -> None:
     cloud.price("volume", "gb", 0)
     cloud.price("loadbalance", "each", ONE)
     cloud.volume(10)
@@ -244,14 +244,14 @@ def test_a_kind_that_is_free_is_left_out(cloud: SmallCloud) -> None:
     assert cloud.hourly() == {"loadbalance": 1}
 
 
-def test_free_on_one_node_only(priced: SmallCloud) -> None:
+def test_kind_can_be_free_on_one_node(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 0, node=SOUTH)
     priced.volume(10, node=NORTH)
     priced.volume(10, node=SOUTH)
     assert priced.volume_cost() == 10
 
 
-def test_a_billable_one_without_a_price_is_refused_when_it_is_recorded(cloud: SmallCloud) -> None:
+def test_billable_resource_without_a_price_is_rejected(cloud: SmallCloud) -> None:
     cloud.price("volume", "gb", ONE, node=NORTH)
     with pytest.raises(OperatorError, match="price"):
         cloud.volume(10, node=SOUTH)
@@ -261,7 +261,7 @@ def test_a_billable_one_without_a_price_is_refused_when_it_is_recorded(cloud: Sm
 # Kinds and units
 
 
-def test_an_instance_costs_by_its_units_together(cloud: SmallCloud) -> None:
+def test_instance_cost_is_the_sum_of_its_units(cloud: SmallCloud) -> None:
     cloud.price("instance", "each", 100 * ONE)
     cloud.price("instance", "vcpu", 10 * ONE)
     cloud.price("instance", "ram_gb", ONE)
@@ -286,14 +286,14 @@ def test_ram_is_rounded_up_to_whole_gb(cloud: SmallCloud, until: int | None, ram
 
 
 @pytest.mark.parametrize("until", [None, at("12:10")])
-def test_ram_is_rounded_for_each_instance_not_for_their_sum(cloud: SmallCloud, until: int | None) -> None:
+def test_ram_is_rounded_per_instance(cloud: SmallCloud, until: int | None) -> None:
     cloud.price("instance", "ram_gb", ONE)
     for _ in range(4):
         cloud.instance(ram_mb=512, until=until)
     assert cloud.hourly() == {"instance": 4}
 
 
-def test_ram_that_starts_later_is_taken_off_rounded_the_same_way(cloud: SmallCloud) -> None:
+def test_future_ram_is_subtracted_with_the_same_rounding(cloud: SmallCloud) -> None:
     cloud.price("instance", "ram_gb", ONE)
     cloud.instance(ram_mb=1500)
     for _ in range(3):
@@ -301,13 +301,13 @@ def test_ram_that_starts_later_is_taken_off_rounded_the_same_way(cloud: SmallClo
     assert cloud.hourly() == {"instance": 2}
 
 
-def test_an_image_costs_by_its_gb(cloud: SmallCloud) -> None:
+def test_image_costs_by_the_gb(cloud: SmallCloud) -> None:
     cloud.price("image", "gb", ONE)
     cloud.record("image", size_gb=7)
     assert cloud.hourly() == {"image": 7}
 
 
-def test_a_load_balancer_costs_by_its_number(cloud: SmallCloud) -> None:
+def test_load_balancers_cost_by_their_number(cloud: SmallCloud) -> None:
     cloud.price("loadbalance", "each", ONE)
     for _ in range(3):
         cloud.record("loadbalance")
@@ -324,7 +324,7 @@ def test_no_other_kind_costs_anything(cloud: SmallCloud, kind: Kind, sizes: dict
     assert cloud.consumption().record == []
 
 
-def test_all_four_kinds_come_in_their_order(cloud: SmallCloud) -> None:
+def test_kinds_are_listed_in_a_fixed_order(cloud: SmallCloud) -> None:
     cloud.price("volume", "gb", ONE)
     cloud.price("loadbalance", "each", ONE)
     cloud.price("image", "gb", ONE)
@@ -337,7 +337,7 @@ def test_all_four_kinds_come_in_their_order(cloud: SmallCloud) -> None:
     assert kinds == ["instance", "image", "loadbalance", "volume"]
 
 
-def test_amounts_are_exact_however_small_and_large(cloud: SmallCloud) -> None:
+def test_small_and_large_amounts_are_exact(cloud: SmallCloud) -> None:
     cloud.price("volume", "gb", 1)
     cloud.price("image", "gb", 9_000_000_000 * ONE + 1)
     cloud.volume(1)
@@ -350,7 +350,7 @@ def test_amounts_are_exact_however_small_and_large(cloud: SmallCloud) -> None:
 # The hour
 
 
-def test_the_hour_is_the_operators_zones(priced: SmallCloud) -> None:
+def test_hour_is_in_the_operators_time_zone(priced: SmallCloud) -> None:
     # At +05:45, 12:20 UTC is 18:05 and its hour began at 12:15 UTC.
     priced.use_zone(timezone(timedelta(hours=5, minutes=45)))
     priced.volume(1, until=at("12:10"))
@@ -359,7 +359,7 @@ def test_the_hour_is_the_operators_zones(priced: SmallCloud) -> None:
     assert priced.volume_cost() == 110
 
 
-def test_the_same_moment_has_another_hour_in_another_zone(priced: SmallCloud) -> None:
+def test_hour_depends_on_the_time_zone(priced: SmallCloud) -> None:
     priced.volume(1, until=at("11:40"))
     costs = []
     for zone in ("UTC", "Asia/Kolkata", "Asia/Kathmandu"):
@@ -372,13 +372,13 @@ def test_the_same_moment_has_another_hour_in_another_zone(priced: SmallCloud) ->
     ("now", "until"),
     [("12:20", "13:00"), ("12:59:59", "13:00"), ("13:00", "14:00")],
 )
-def test_an_answer_holds_until_the_hour_turns(priced: SmallCloud, now: str, until: str) -> None:
+def test_result_expires_at_the_end_of_the_hour(priced: SmallCloud, now: str, until: str) -> None:
     priced.volume(10)
     priced.clock.moment = at(now)
     assert priced.consumption().expires_at == at(until)
 
 
-def test_an_answer_holds_only_until_something_starts_ends_or_changes_its_price(priced: SmallCloud) -> None:
+def test_result_expires_at_the_next_start_end_or_price_change(priced: SmallCloud) -> None:
     assert priced.consumption().expires_at == at("13:00")
     priced.price("volume", "gb", 2 * ONE, since=at("12:50"))
     assert priced.consumption().expires_at == at("12:50")
@@ -388,83 +388,83 @@ def test_an_answer_holds_only_until_something_starts_ends_or_changes_its_price(p
     assert priced.consumption().expires_at == at("12:40")
 
 
-# The hour's turn through the real action, whose payloads are kept
+# Change of the hour through the real action, whose responses are cached
 
 
 @pytest.fixture
-def over_http(served: tuple[SmallCloud, Caller]) -> tuple[SmallCloud, Caller]:
-    """The small cloud served, a GB of volume at 1 an hour; it is 12:59:59."""
-    cloud, _caller = served
+def before_the_hour(served: tuple[SmallCloud, ApiClient]) -> tuple[SmallCloud, ApiClient]:
+    """Price a GB of volume at 1 per hour in the served cloud; it is 12:59:59."""
+    cloud, _client = served
     cloud.price("volume", "gb", ONE)
     cloud.clock.moment = at("12:59:59")
     return served
 
 
-def _hour(caller: Caller) -> str:
-    items = caller.call("GetConsumptionsEstimated").data
+def _hourly_cost(client: ApiClient) -> str:
+    items = client.call("GetConsumptionsEstimated").data
     return items[0]["hour"] if items else "nothing"
 
 
-def test_when_the_hour_turns_what_ended_in_the_last_one_is_gone(over_http: tuple[SmallCloud, Caller]) -> None:
-    cloud, caller = over_http
+def test_ended_resource_disappears_when_the_hour_changes(before_the_hour: tuple[SmallCloud, ApiClient]) -> None:
+    cloud, client = before_the_hour
     cloud.volume(10)
     cloud.volume(5, until=at("12:30"))
-    before = _hour(caller), _hour(caller)
+    before = _hourly_cost(client), _hourly_cost(client)
     cloud.clock.moment = at("13:00")
-    assert (before, _hour(caller)) == (("15.00", "15.00"), "10.00")
+    assert (before, _hourly_cost(client)) == (("15.00", "15.00"), "10.00")
 
 
-def test_what_ends_just_as_the_hour_turns_counts_in_both(over_http: tuple[SmallCloud, Caller]) -> None:
-    cloud, caller = over_http
+def test_resource_ending_on_the_hour_counts_in_both_hours(before_the_hour: tuple[SmallCloud, ApiClient]) -> None:
+    cloud, client = before_the_hour
     cloud.volume(10, until=at("13:00"))
-    seen = [_hour(caller)]
+    seen = [_hourly_cost(client)]
     for moment in ("13:00", "13:59:59", "14:00"):
         cloud.clock.moment = at(moment)
-        seen.append(_hour(caller))
+        seen.append(_hourly_cost(client))
     assert seen == ["10.00", "10.00", "10.00", "nothing"]
 
 
-def test_what_starts_just_as_the_hour_turns_counts_from_then(over_http: tuple[SmallCloud, Caller]) -> None:
-    cloud, caller = over_http
+def test_resource_starting_on_the_hour_counts_from_then(before_the_hour: tuple[SmallCloud, ApiClient]) -> None:
+    cloud, client = before_the_hour
     cloud.volume(10, since=at("13:00"))
-    before = _hour(caller)
+    before = _hourly_cost(client)
     cloud.clock.moment = at("13:00")
-    assert (before, _hour(caller)) == ("nothing", "10.00")
+    assert (before, _hourly_cost(client)) == ("nothing", "10.00")
 
 
-def test_a_price_that_changes_as_the_hour_turns(over_http: tuple[SmallCloud, Caller]) -> None:
-    cloud, caller = over_http
+def test_price_changing_on_the_hour_applies_from_then(before_the_hour: tuple[SmallCloud, ApiClient]) -> None:
+    cloud, client = before_the_hour
     cloud.price("volume", "gb", 2 * ONE, since=at("13:00"))
     cloud.volume(10)
-    before = _hour(caller)
+    before = _hourly_cost(client)
     cloud.clock.moment = at("13:00")
-    assert (before, _hour(caller)) == ("10.00", "20.00")
+    assert (before, _hourly_cost(client)) == ("10.00", "20.00")
 
 
-def test_a_deletion_is_seen_at_once_and_changes_nothing_in_its_hour(over_http: tuple[SmallCloud, Caller]) -> None:
-    cloud, caller = over_http
+def test_deleted_resource_costs_until_its_hour_ends(before_the_hour: tuple[SmallCloud, ApiClient]) -> None:
+    cloud, client = before_the_hour
     volume = cloud.volume(10)
-    before = _hour(caller)
+    before = _hourly_cost(client)
     cloud.end(volume, at("12:59:59"))
-    assert (before, _hour(caller)) == ("10.00", "10.00")
+    assert (before, _hourly_cost(client)) == ("10.00", "10.00")
     cloud.clock.moment = at("13:00")
-    assert _hour(caller) == "nothing"
+    assert _hourly_cost(client) == "nothing"
 
 
-def test_a_resize_is_seen_at_once(over_http: tuple[SmallCloud, Caller]) -> None:
-    cloud, caller = over_http
+def test_resize_is_visible_immediately(before_the_hour: tuple[SmallCloud, ApiClient]) -> None:
+    cloud, client = before_the_hour
     volume = cloud.volume(10)
-    before = _hour(caller)
+    before = _hourly_cost(client)
     cloud.resize(volume, size_gb=12)
-    assert (before, _hour(caller)) == ("10.00", "12.00")
+    assert (before, _hourly_cost(client)) == ("10.00", "12.00")
 
 
-# Against a count of every single resource
+# Comparison with a per-resource sum
 
 
 @dataclass(frozen=True)
-class Thing:
-    """One resource, as a person with a list of all of them would see it."""
+class ListedResource:
+    """One resource in a plain list of all of them."""
 
     id: str
     tenant: int
@@ -478,7 +478,7 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Tag:
+class ListedPrice:
     kind: str
     unit: str
     node: int | None
@@ -486,34 +486,40 @@ class Tag:
     price: Decimal
 
 
-def counted(things: list[Thing], tags: list[Tag], tenant: int, now: float, hour_start: float) -> dict[str, Decimal]:
-    """The hour's cost by kind, one resource after the other."""
+def expected_costs(
+    recorded: list[ListedResource], price_list: list[ListedPrice], tenant: int, now: float, hour_start: float
+) -> dict[str, Decimal]:
+    """Return the hour's cost by kind, added up resource by resource."""
     costs: dict[str, Decimal] = {}
-    in_force = cache(partial(tag_in_force, tags))
-    for thing in things:
-        if thing.tenant != tenant or thing.kind not in ("instance", "image", "loadbalance", "volume"):
+    in_force = cache(partial(price_in_force, price_list))
+    for resource in recorded:
+        if resource.tenant != tenant or resource.kind not in ("instance", "image", "loadbalance", "volume"):
             continue
-        if thing.started > now or (thing.ended is not None and thing.ended < hour_start):
+        if resource.started > now or (resource.ended is not None and resource.ended < hour_start):
             continue
-        moment = now if thing.ended is None else min(now, thing.ended)
+        moment = now if resource.ended is None else min(now, resource.ended)
         quantity = {
             "each": Decimal(1),
-            "vcpu": Decimal(thing.vcpus),
-            "ram_gb": Decimal(thing.ram_mb // 1024 + (1 if thing.ram_mb % 1024 else 0)),
-            "gb": Decimal(thing.size_gb),
+            "vcpu": Decimal(resource.vcpus),
+            "ram_gb": Decimal(resource.ram_mb // 1024 + (1 if resource.ram_mb % 1024 else 0)),
+            "gb": Decimal(resource.size_gb),
         }
         for unit, number in quantity.items():
-            price = in_force(thing.kind, thing.node, unit, moment)
+            price = in_force(resource.kind, resource.node, unit, moment)
             if price is not None:
-                costs[thing.kind] = costs.get(thing.kind, Decimal(0)) + price * number
+                costs[resource.kind] = costs.get(resource.kind, Decimal(0)) + price * number
     return {kind: cost for kind, cost in costs.items() if cost}
 
 
-def tag_in_force(tags: list[Tag], kind: str, node: int | None, unit: str, moment: float) -> Decimal | None:
-    fitting = [tag for tag in tags if (tag.kind, tag.unit) == (kind, unit) and tag.since <= moment]
-    own = [tag for tag in fitting if tag.node == node]
-    general = [tag for tag in fitting if tag.node is None]
-    best = max(own or general, key=lambda tag: tag.since, default=None)
+def price_in_force(
+    price_list: list[ListedPrice], kind: str, node: int | None, unit: str, moment: float
+) -> Decimal | None:
+    applicable = [
+        listed for listed in price_list if (listed.kind, listed.unit) == (kind, unit) and listed.since <= moment
+    ]
+    own = [listed for listed in applicable if listed.node == node]
+    general = [listed for listed in applicable if listed.node is None]
+    best = max(own or general, key=lambda listed: listed.since, default=None)
     return None if best is None else best.price
 
 
@@ -524,76 +530,76 @@ NODE_NAMES: dict[int | None, str] = {NORTH: "north", SOUTH: "south", **{node: f"
 TENANT_NAMES = {ACME.id: "acme", RIVAL.id: "rival"}
 
 
-def random_tags(chance: random.Random) -> list[Tag]:
-    """A general price of everything from long ago on, and others by node and from around noon on."""
-    tags = {(kind, unit, None, LONG_AGO): chance.randrange(10**7) for kind, unit in UNITS}
+def random_prices(rng: random.Random) -> list[ListedPrice]:
+    """Return an old general price for each unit, plus random prices by node that start around noon."""
+    price_list = {(kind, unit, None, LONG_AGO): rng.randrange(10**7) for kind, unit in UNITS}
     for _ in range(60):
-        kind, unit = chance.choice(UNITS)
-        node = chance.choice([None, *NODES])
-        since = chance.choice([LONG_AGO, at("11:30") + 60 * chance.randrange(120)])
-        tags[kind, unit, node, since] = chance.randrange(10**10)
-    return [Tag(*place, Decimal(price) / ONE) for place, price in tags.items()]
+        kind, unit = rng.choice(UNITS)
+        node = rng.choice([None, *NODES])
+        since = rng.choice([LONG_AGO, at("11:30") + 60 * rng.randrange(120)])
+        price_list[kind, unit, node, since] = rng.randrange(10**10)
+    return [ListedPrice(*key, Decimal(price) / ONE) for key, price in price_list.items()]
 
 
-def random_thing(chance: random.Random, number: int) -> Thing:
+def random_resource(rng: random.Random, number: int) -> ListedResource:
     kinds = ["instance", "image", "loadbalance", "volume", "snapshot", "floating_ip", "security_group", "keypair"]
-    kind = chance.choice(kinds)
-    started = chance.choice([LONG_AGO + chance.randrange(86_400), at("11:30") + chance.randrange(7200), at("12:00")])
-    ended = chance.choice([None, None, started + chance.randrange(7200), max(started, at("12:00")), at("18:00")])
-    return Thing(
+    kind = rng.choice(kinds)
+    started = rng.choice([LONG_AGO + rng.randrange(86_400), at("11:30") + rng.randrange(7200), at("12:00")])
+    ended = rng.choice([None, None, started + rng.randrange(7200), max(started, at("12:00")), at("18:00")])
+    return ListedResource(
         id=f"t{number}",
-        tenant=chance.choice([ACME.id, ACME.id, RIVAL.id]),
+        tenant=rng.choice([ACME.id, ACME.id, RIVAL.id]),
         kind=kind,
-        node=None if kind in ("security_group", "keypair") else chance.choice(NODES),
-        vcpus=chance.randint(1, 64) if kind == "instance" else 0,
-        ram_mb=chance.randint(1, 70_000) if kind == "instance" else 0,
-        size_gb=chance.randint(1, 5000) if kind in ("image", "volume", "snapshot") else 0,
+        node=None if kind in ("security_group", "keypair") else rng.choice(NODES),
+        vcpus=rng.randint(1, 64) if kind == "instance" else 0,
+        ram_mb=rng.randint(1, 70_000) if kind == "instance" else 0,
+        size_gb=rng.randint(1, 5000) if kind in ("image", "volume", "snapshot") else 0,
         started=started,
         ended=ended,
     )
 
 
-def columns(thing: Thing) -> dict[str, Any]:
+def to_row(resource: ListedResource) -> dict[str, Any]:
     return {
-        "id": thing.id,
-        "tenant_id": thing.tenant,
-        "kind": thing.kind,
-        "name": thing.id,
-        "node_id": thing.node,
-        "vcpus": thing.vcpus,
-        "ram_mb": thing.ram_mb,
+        "id": resource.id,
+        "tenant_id": resource.tenant,
+        "kind": resource.kind,
+        "name": resource.id,
+        "node_id": resource.node,
+        "vcpus": resource.vcpus,
+        "ram_mb": resource.ram_mb,
         "disk_gb": 0,
-        "size_gb": thing.size_gb,
-        "started_at": thing.started,
-        "ended_at": thing.ended,
+        "size_gb": resource.size_gb,
+        "started_at": resource.started,
+        "ended_at": resource.ended,
     }
 
 
-def record_of(thing: Thing) -> dict[str, Any]:
-    """As an operator would give it."""
-    what = {"id": thing.id, "kind": thing.kind, "name": thing.id, "node": NODE_NAMES.get(thing.node)}
-    sizes = {"vcpus": thing.vcpus, "ram": thing.ram_mb, "size": thing.size_gb}
-    return {"tenant": TENANT_NAMES[thing.tenant], **what, **sizes, "started": format_utc(thing.started)}
+def to_operator_input(resource: ListedResource) -> dict[str, Any]:
+    """Return the values that an operator would enter."""
+    what = {"id": resource.id, "kind": resource.kind, "name": resource.id, "node": NODE_NAMES.get(resource.node)}
+    sizes = {"vcpus": resource.vcpus, "ram": resource.ram_mb, "size": resource.size_gb}
+    return {"tenant": TENANT_NAMES[resource.tenant], **what, **sizes, "started": format_utc(resource.started)}
 
 
 @pytest.fixture
-def tagged(cloud: SmallCloud) -> tuple[SmallCloud, random.Random, list[Tag]]:
-    """A cloud of eight nodes with many prices."""
-    chance = random.Random(20261115)
-    tags = random_tags(chance)
+def many_prices(cloud: SmallCloud) -> tuple[SmallCloud, random.Random, list[ListedPrice]]:
+    """Return a cloud of eight nodes with many prices, its random source and those prices."""
+    rng = random.Random(20261115)
+    price_list = random_prices(rng)
     cloud.insert(nodes, *({"id": node, "name": NODE_NAMES[node]} for node in NODES if node not in (NORTH, SOUTH)))
     rows = [
         {
-            "kind": tag.kind,
-            "unit": tag.unit,
-            "node_id": tag.node,
-            "start": tag.since,
-            "billionths": int(tag.price * ONE),
+            "kind": listed.kind,
+            "unit": listed.unit,
+            "node_id": listed.node,
+            "start": listed.since,
+            "billionths": int(listed.price * ONE),
         }
-        for tag in tags
+        for listed in price_list
     ]
     cloud.insert(prices, *rows)
-    return cloud, chance, tags
+    return cloud, rng, price_list
 
 
 MOMENTS = [at("11:59:59"), at("12:00"), at("12:20") + 0.5, at("12:59:59"), at("13:00"), at("13:10"), at("18:00")]
@@ -605,13 +611,13 @@ def start_of_hour(now: float, minutes_ahead: int) -> float:
     return whole.replace(tzinfo=UTC).timestamp()
 
 
-def test_ten_thousand_resources_cost_what_each_of_them_costs(
-    tagged: tuple[SmallCloud, random.Random, list[Tag]],
+def test_cost_of_10000_resources_matches_a_per_resource_sum(
+    many_prices: tuple[SmallCloud, random.Random, list[ListedPrice]],
 ) -> None:
-    cloud, chance, tags = tagged
-    things = [random_thing(chance, number) for number in range(10_000)]
+    cloud, rng, price_list = many_prices
+    recorded = [random_resource(rng, number) for number in range(10_000)]
     with cloud.engine.begin() as connection:
-        insert_rows(connection, resources, [columns(thing) for thing in things])
+        insert_rows(connection, resources, [to_row(resource) for resource in recorded])
         counters.recount_all(connection)
     for now in MOMENTS:
         cloud.clock.moment = now
@@ -619,50 +625,50 @@ def test_ten_thousand_resources_cost_what_each_of_them_costs(
             cloud.use_zone(timezone(timedelta(minutes=minutes_ahead)))
             start = start_of_hour(now, minutes_ahead)
             for tenant in (ACME, RIVAL):
-                expected = counted(things, tags, tenant.id, now, start)
+                expected = expected_costs(recorded, price_list, tenant.id, now, start)
                 assert cloud.hourly(tenant) == expected, (now, minutes_ahead, tenant)
                 assert len(expected) == 4
 
 
-def test_after_any_changes_the_cost_is_that_of_what_is_there(
-    tagged: tuple[SmallCloud, random.Random, list[Tag]],
+def test_cost_is_correct_after_random_changes(
+    many_prices: tuple[SmallCloud, random.Random, list[ListedPrice]],
 ) -> None:
-    cloud, chance, tags = tagged
-    things: dict[str, Thing] = {}
-    with cloud.desk() as desk:
+    cloud, rng, price_list = many_prices
+    recorded: dict[str, ListedResource] = {}
+    with cloud.transaction() as transaction:
         for number in range(400):
-            thing = replace(random_thing(chance, number), ended=None)
-            RESOURCES.add(desk, record_of(thing))
-            things[thing.id] = thing
-            changed = things[chance.choice(list(things))]
+            resource = replace(random_resource(rng, number), ended=None)
+            RESOURCES.add(transaction, to_operator_input(resource))
+            recorded[resource.id] = resource
+            changed = recorded[rng.choice(list(recorded))]
             if changed.ended is not None:
                 continue
-            change = chance.randrange(6)
+            change = rng.randrange(6)
             if change == 0:
-                RESOURCES.remove(desk, changed.id)
-                del things[changed.id]
+                RESOURCES.remove(transaction, changed.id)
+                del recorded[changed.id]
             elif change in (1, 2):
-                ended = changed.started + chance.randrange(7200)
-                RESOURCES.end(desk, changed.id, format_utc(ended))
-                things[changed.id] = replace(changed, ended=ended)
+                ended = changed.started + rng.randrange(7200)
+                RESOURCES.end(transaction, changed.id, format_utc(ended))
+                recorded[changed.id] = replace(changed, ended=ended)
             elif change == 3 and changed.kind == "instance":
-                RESOURCES.change(desk, changed.id, {"vcpus": 3, "ram": 3333})
-                things[changed.id] = replace(changed, vcpus=3, ram_mb=3333)
+                RESOURCES.change(transaction, changed.id, {"vcpus": 3, "ram": 3333})
+                recorded[changed.id] = replace(changed, vcpus=3, ram_mb=3333)
             elif change == 4 and changed.node is not None:
-                RESOURCES.change(desk, changed.id, {"node": "node5"})
-                things[changed.id] = replace(changed, node=5)
+                RESOURCES.change(transaction, changed.id, {"node": "node5"})
+                recorded[changed.id] = replace(changed, node=5)
     for now in MOMENTS:
         cloud.clock.moment = now
-        expected = counted(list(things.values()), tags, ACME.id, now, start_of_hour(now, 0))
+        expected = expected_costs(list(recorded.values()), price_list, ACME.id, now, start_of_hour(now, 0))
         assert cloud.hourly() == expected, now
 
 
-def test_recounting_changes_no_total(tagged: tuple[SmallCloud, random.Random, list[Tag]]) -> None:
-    cloud, chance, _ = tagged
+def test_recount_changes_no_total(many_prices: tuple[SmallCloud, random.Random, list[ListedPrice]]) -> None:
+    cloud, rng, _ = many_prices
     for number in range(60):
-        thing = random_thing(chance, number)
-        sizes = {"vcpus": thing.vcpus, "ram_mb": thing.ram_mb, "size_gb": thing.size_gb}
-        cloud.record(thing.kind, since=thing.started, until=thing.ended, node=thing.node, **sizes)  # type: ignore[arg-type]
+        resource = random_resource(rng, number)
+        sizes = {"vcpus": resource.vcpus, "ram_mb": resource.ram_mb, "size_gb": resource.size_gb}
+        cloud.record(resource.kind, since=resource.started, until=resource.ended, node=resource.node, **sizes)  # type: ignore[arg-type]
     query = text("SELECT * FROM totals WHERE items <> 0 ORDER BY tenant_id, kind, node_id")
     with cloud.engine.begin() as connection:
         before = connection.execute(query).all()
@@ -670,7 +676,7 @@ def test_recounting_changes_no_total(tagged: tuple[SmallCloud, random.Random, li
         assert connection.execute(query).all() == before
 
 
-def test_a_change_counts_when_it_is_complete_and_not_before(priced: SmallCloud) -> None:
+def test_uncommitted_change_does_not_count(priced: SmallCloud) -> None:
     priced.volume(10)
     with priced.engine.begin() as connection:
         connection.execute(text("UPDATE prices SET billionths = 2 * billionths"))

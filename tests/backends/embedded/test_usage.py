@@ -1,4 +1,4 @@
-"""Limits and what is in use, field by field and against a count of every single resource."""
+"""Limits and usage, field by field and against a per-resource count."""
 
 import asyncio
 import random
@@ -45,116 +45,116 @@ USED = [
 
 
 @pytest.fixture
-def free(cloud: SmallCloud) -> SmallCloud:
-    """A cloud in which every billable kind has a price, so that anything can be recorded; it is 12:20."""
+def priced(cloud: SmallCloud) -> SmallCloud:
+    """Price every billable kind, so that any resource can be recorded; it is 12:20."""
     for kind, unit in (("instance", "each"), ("image", "gb"), ("loadbalance", "each"), ("volume", "gb")):
         cloud.price(kind, unit, ONE)
     return cloud
 
 
-def on_the_wire(record: UsageLimits) -> dict[str, int]:
+def as_json(record: UsageLimits) -> dict[str, int]:
     return msgspec.json.decode(msgspec.json.encode(record), type=dict[str, int], strict=True)
 
 
 def used(cloud: SmallCloud) -> dict[str, int]:
-    """What is in use, without the zeros."""
-    return {name: number for name, number in on_the_wire(cloud.usage()).items() if name in USED and number}
+    """Return the usage fields that are not zero."""
+    return {name: number for name, number in as_json(cloud.usage()).items() if name in USED and number}
 
 
-def test_there_are_exactly_the_22_fields(free: SmallCloud) -> None:
-    assert set(on_the_wire(free.usage())) == {*LIMITS, *USED}
-    assert len(on_the_wire(free.usage())) == 22
+def test_response_has_exactly_22_fields(priced: SmallCloud) -> None:
+    assert set(as_json(priced.usage())) == {*LIMITS, *USED}
+    assert len(as_json(priced.usage())) == 22
 
 
-def test_each_limit_stands_in_its_own_field(free: SmallCloud) -> None:
-    values = {column: 1000 + place for place, column in enumerate(LIMITS.values())}
-    free.insert(quotas, {"tenant_id": ACME.id, **values})
-    shown = on_the_wire(free.usage())
-    assert {name: shown[name] for name in LIMITS} == {name: values[column] for name, column in LIMITS.items()}
+def test_each_quota_maps_to_its_own_field(priced: SmallCloud) -> None:
+    values = {column: 1000 + index for index, column in enumerate(LIMITS.values())}
+    priced.insert(quotas, {"tenant_id": ACME.id, **values})
+    fields = as_json(priced.usage())
+    assert {name: fields[name] for name in LIMITS} == {name: values[column] for name, column in LIMITS.items()}
 
 
-def test_unlimited_is_minus_one(free: SmallCloud) -> None:
-    free.insert(quotas, {"tenant_id": ACME.id, **dict.fromkeys(LIMITS.values(), -1)})
-    shown = on_the_wire(free.usage())
-    assert {shown[name] for name in LIMITS} == {-1}
+def test_unlimited_is_minus_one(priced: SmallCloud) -> None:
+    priced.insert(quotas, {"tenant_id": ACME.id, **dict.fromkeys(LIMITS.values(), -1)})
+    fields = as_json(priced.usage())
+    assert {fields[name] for name in LIMITS} == {-1}
 
 
-def test_without_quotas_of_its_own_a_tenant_has_the_usual_ones(free: SmallCloud) -> None:
-    shown = on_the_wire(free.usage())
-    assert [shown[name] for name in LIMITS] == [
+def test_tenant_without_quotas_has_the_defaults(priced: SmallCloud) -> None:
+    fields = as_json(priced.usage())
+    assert [fields[name] for name in LIMITS] == [
         *(10, 20, 51_200, 10, 1000, 10, 10),
         *(10, 100, 100, 5, 10_240, 128, 128),
     ]
 
 
-def test_each_tenant_has_its_own_limits(free: SmallCloud) -> None:
+def test_each_tenant_has_its_own_limits(priced: SmallCloud) -> None:
     for tenant, limit in ((ACME, 3), (RIVAL, 4)):
-        free.insert(quotas, {"tenant_id": tenant.id, **dict.fromkeys(LIMITS.values(), limit)})
-    assert (free.usage(ACME).max_total_cores, free.usage(RIVAL).max_total_cores) == (3, 4)
+        priced.insert(quotas, {"tenant_id": tenant.id, **dict.fromkeys(LIMITS.values(), limit)})
+    assert (priced.usage(ACME).max_total_cores, priced.usage(RIVAL).max_total_cores) == (3, 4)
 
 
-def test_a_changed_limit_is_seen_at_once(free: SmallCloud) -> None:
-    free.insert(quotas, {"tenant_id": ACME.id, **dict.fromkeys(LIMITS.values(), 3)})
-    assert free.usage().max_total_keypairs == 3
-    with free.engine.begin() as connection:
+def test_limit_change_is_visible_immediately(priced: SmallCloud) -> None:
+    priced.insert(quotas, {"tenant_id": ACME.id, **dict.fromkeys(LIMITS.values(), 3)})
+    assert priced.usage().max_total_keypairs == 3
+    with priced.engine.begin() as connection:
         connection.execute(delete(quotas))
-    assert free.usage().max_total_keypairs == 100
+    assert priced.usage().max_total_keypairs == 100
 
 
-def test_with_nothing_nothing_is_in_use(free: SmallCloud) -> None:
-    assert used(free) == {}
+def test_usage_is_zero_without_resources(priced: SmallCloud) -> None:
+    assert used(priced) == {}
 
 
-def test_an_instance_uses_cores_and_ram_in_mb(free: SmallCloud) -> None:
-    free.instance(vcpus=4, ram_mb=1536, disk_gb=80)
-    assert used(free) == {"totalInstancesUsed": 1, "totalCoresUsed": 4, "totalRAMUsed": 1536}
+def test_an_instance_uses_cores_and_ram_in_mb(priced: SmallCloud) -> None:
+    priced.instance(vcpus=4, ram_mb=1536, disk_gb=80)
+    assert used(priced) == {"totalInstancesUsed": 1, "totalCoresUsed": 4, "totalRAMUsed": 1536}
 
 
-def test_a_volume_uses_gigabytes(free: SmallCloud) -> None:
-    free.volume(30)
-    assert used(free) == {"totalVolumesUsed": 1, "totalGigabytesUsed": 30}
+def test_a_volume_uses_gigabytes(priced: SmallCloud) -> None:
+    priced.volume(30)
+    assert used(priced) == {"totalVolumesUsed": 1, "totalGigabytesUsed": 30}
 
 
-def test_a_snapshot_uses_gigabytes_too(free: SmallCloud) -> None:
-    free.record("snapshot", size_gb=20)
-    assert used(free) == {"totalSnapshotsUsed": 1, "totalGigabytesUsed": 20}
+def test_a_snapshot_uses_gigabytes(priced: SmallCloud) -> None:
+    priced.record("snapshot", size_gb=20)
+    assert used(priced) == {"totalSnapshotsUsed": 1, "totalGigabytesUsed": 20}
 
 
 @pytest.mark.parametrize(
     ("kind", "field"), [("floating_ip", "totalFloatingIpsUsed"), ("security_group", "totalSecurityGroupsUsed")]
 )
-def test_those_without_a_size_are_counted(free: SmallCloud, kind: Kind, field: str) -> None:
+def test_kinds_without_a_size_are_counted(priced: SmallCloud, kind: Kind, field: str) -> None:
     for _ in range(3):
-        free.record(kind)
-    assert used(free) == {field: 3}
+        priced.record(kind)
+    assert used(priced) == {field: 3}
 
 
 @pytest.mark.parametrize(("kind", "sizes"), [("image", {"size_gb": 9}), ("loadbalance", {}), ("keypair", {})])
-def test_those_without_a_counter_are_in_none(free: SmallCloud, kind: Kind, sizes: dict[str, Any]) -> None:
-    free.record(kind, **sizes)
-    assert used(free) == {}
+def test_kinds_without_a_counter_are_not_counted(priced: SmallCloud, kind: Kind, sizes: dict[str, Any]) -> None:
+    priced.record(kind, **sizes)
+    assert used(priced) == {}
 
 
-def test_nodes_add_up(free: SmallCloud) -> None:
-    free.volume(1, node=NORTH)
-    free.volume(2, node=SOUTH)
-    assert used(free) == {"totalVolumesUsed": 2, "totalGigabytesUsed": 3}
+def test_usage_is_summed_over_nodes(priced: SmallCloud) -> None:
+    priced.volume(1, node=NORTH)
+    priced.volume(2, node=SOUTH)
+    assert used(priced) == {"totalVolumesUsed": 2, "totalGigabytesUsed": 3}
 
 
-def test_another_tenants_are_not_in_use(free: SmallCloud) -> None:
-    free.volume(1, tenant=RIVAL)
-    assert used(free) == {}
+def test_resources_of_other_tenants_are_not_counted(priced: SmallCloud) -> None:
+    priced.volume(1, tenant=RIVAL)
+    assert used(priced) == {}
 
 
-def test_a_resized_one_is_used_at_its_new_size(free: SmallCloud) -> None:
-    instance = free.instance(vcpus=2, ram_mb=2048)
-    free.resize(instance, vcpus=8, ram_mb=512)
-    assert used(free) == {"totalInstancesUsed": 1, "totalCoresUsed": 8, "totalRAMUsed": 512}
+def test_resized_resource_is_counted_at_its_new_size(priced: SmallCloud) -> None:
+    instance = priced.instance(vcpus=2, ram_mb=2048)
+    priced.resize(instance, vcpus=8, ram_mb=512)
+    assert used(priced) == {"totalInstancesUsed": 1, "totalCoresUsed": 8, "totalRAMUsed": 512}
 
 
-def test_one_deleted_this_hour_is_not_in_use(free: SmallCloud) -> None:
-    free.volume(10, until=at("12:10"))
-    assert used(free) == {}
+def test_resource_deleted_this_hour_is_not_in_use(priced: SmallCloud) -> None:
+    priced.volume(10, until=at("12:10"))
+    assert used(priced) == {}
 
 
 @pytest.mark.parametrize(
@@ -169,21 +169,21 @@ def test_one_deleted_this_hour_is_not_in_use(free: SmallCloud) -> None:
         (at("14:00:01"), 0),
     ],
 )
-def test_one_with_a_life_to_come_is_in_use_while_it_lasts(free: SmallCloud, now: float, number: int) -> None:
-    free.volume(10, since=at("12:30"), until=at("14:00"))
-    free.clock.moment = now
-    assert free.usage().total_volumes_used == number
+def test_scheduled_resource_is_in_use_from_start_to_end(priced: SmallCloud, now: float, number: int) -> None:
+    priced.volume(10, since=at("12:30"), until=at("14:00"))
+    priced.clock.moment = now
+    assert priced.usage().total_volumes_used == number
 
 
 @pytest.mark.parametrize(("now", "number"), [("12:29:59", 0), ("12:30", 1), ("23:00", 1)])
-def test_one_that_starts_later_is_in_use_from_then(free: SmallCloud, now: str, number: int) -> None:
-    free.volume(10, since=at("12:30"))
-    free.clock.moment = at(now)
-    assert (free.usage().total_volumes_used, free.usage().total_gigabytes_used) == (number, 10 * number)
+def test_future_resource_is_in_use_from_its_start(priced: SmallCloud, now: str, number: int) -> None:
+    priced.volume(10, since=at("12:30"))
+    priced.clock.moment = at(now)
+    assert (priced.usage().total_volumes_used, priced.usage().total_gigabytes_used) == (number, 10 * number)
 
 
-def _counted(rows: list[dict[str, Any]], tenant: int, now: float) -> dict[str, int]:
-    """What is in use, one resource after the other."""
+def _expected_usage(rows: list[dict[str, Any]], tenant: int, now: float) -> dict[str, int]:
+    """Return the usage, counted resource by resource."""
     live = [
         row
         for row in rows
@@ -207,40 +207,40 @@ def _counted(rows: list[dict[str, Any]], tenant: int, now: float) -> dict[str, i
     }
 
 
-def test_of_thousands_as_many_are_in_use_as_can_be_counted(free: SmallCloud) -> None:
-    chance = random.Random(1115)
+def test_usage_matches_a_count_of_5000_resources(priced: SmallCloud) -> None:
+    rng = random.Random(1115)
     kinds = ["instance", "image", "loadbalance", "volume", "snapshot", "floating_ip", "security_group", "keypair"]
     rows = []
-    for place in range(5000):
-        kind = chance.choice(kinds)
-        started = chance.choice([LONG_AGO, at("11:00") + chance.randrange(10_800), at("12:20")])
+    for index in range(5000):
+        kind = rng.choice(kinds)
+        started = rng.choice([LONG_AGO, at("11:00") + rng.randrange(10_800), at("12:20")])
         rows.append(
             {
-                "id": f"r{place}",
-                "tenant_id": chance.choice([ACME.id, RIVAL.id]),
+                "id": f"r{index}",
+                "tenant_id": rng.choice([ACME.id, RIVAL.id]),
                 "kind": kind,
                 "name": "r",
-                "node_id": None if kind in ("security_group", "keypair") else chance.choice([NORTH, SOUTH]),
-                "vcpus": chance.randint(1, 64) if kind == "instance" else 0,
-                "ram_mb": chance.randint(1, 99_999) if kind == "instance" else 0,
-                "disk_gb": chance.randint(0, 99) if kind == "instance" else 0,
-                "size_gb": chance.randint(1, 99) if kind in ("image", "volume", "snapshot") else 0,
+                "node_id": None if kind in ("security_group", "keypair") else rng.choice([NORTH, SOUTH]),
+                "vcpus": rng.randint(1, 64) if kind == "instance" else 0,
+                "ram_mb": rng.randint(1, 99_999) if kind == "instance" else 0,
+                "disk_gb": rng.randint(0, 99) if kind == "instance" else 0,
+                "size_gb": rng.randint(1, 99) if kind in ("image", "volume", "snapshot") else 0,
                 "started_at": started,
-                "ended_at": chance.choice([None, started + chance.randrange(10_800), max(started, at("12:20"))]),
+                "ended_at": rng.choice([None, started + rng.randrange(10_800), max(started, at("12:20"))]),
             }
         )
-    with free.engine.begin() as connection:
+    with priced.engine.begin() as connection:
         insert_rows(connection, resources, rows)
         counters.recount_all(connection)
     for now in (at("11:00"), at("12:19:59"), at("12:20"), at("12:20") + 0.5, at("13:00"), at("20:00")):
-        free.clock.moment = now
+        priced.clock.moment = now
         for tenant in (ACME, RIVAL):
-            shown = on_the_wire(free.usage(tenant))
-            assert {name: shown[name] for name in USED} == _counted(rows, tenant.id, now), now
+            fields = as_json(priced.usage(tenant))
+            assert {name: fields[name] for name in USED} == _expected_usage(rows, tenant.id, now), now
 
 
 @pytest.mark.embedded_only
-def test_single_resources_are_read_by_time_and_not_all_of_a_tenants(cloud: SmallCloud) -> None:
+def test_ended_intervals_are_read_by_index(cloud: SmallCloud) -> None:
     parameters = {"tenant": ACME.id, "now": 0, "ended_since": 0}
     steps = asyncio.run(cloud.reader.all(f"EXPLAIN QUERY PLAN {_ENDED_INTERVALS}", parameters))
     plan = [step[3] for step in steps]

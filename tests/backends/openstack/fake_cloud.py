@@ -1,10 +1,10 @@
-"""A real small HTTP server that stands in for a cloud's services: it gives the answers it was told to give.
+"""A fake cloud: a small real HTTP server with scripted responses.
 
-    with CloudDouble() as cloud:
-        cloud.answers("GET", "/v2.1/limits", Reply(body={"limits": {}}))
+    with FakeCloud() as cloud:
+        cloud.respond("GET", "/v2.1/limits", Reply(body={"limits": {}}))
 
-Replies of one path are given in turn, and the last again and again; a function is asked for each request. Whatever was
-asked is in `asked`, and each connection has a number.
+The replies of a path are sent in turn, and the last one repeatedly; a function is called for each request. All requests
+are in `requests`, with the number of their connection.
 """
 
 import json
@@ -26,12 +26,12 @@ from tests.harness import CERTIFICATES
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecordedRequest:
     method: str
     path: str
     query: dict[str, str]
     headers: Message
-    """Case does not matter in their names."""
+    """Names are case-insensitive."""
     body: Any
     connection: int
 
@@ -40,110 +40,110 @@ class Asked:
 class Reply:
     status: int = 200
     body: object = None
-    """As JSON; bytes are sent as they are, and None is no body."""
+    """Sent as JSON; bytes are sent verbatim, and None is an empty body."""
     headers: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0
-    """How long it takes to answer."""
+    """Delay before the response."""
     then: Literal["keep", "close"] = "keep"
-    """What becomes of the connection; `close` is not announced."""
+    """What happens to the connection; `close` is not announced."""
     instead: Literal["freeze", "reset", "hang up", "cut"] | None = None
-    """Freeze until `thaw`; reset or hang up without a byte of an answer; cut the answer in the middle."""
+    """Freeze until `thaw`; reset or close without sending a byte; cut the response off in the middle."""
 
 
-Replies = tuple[Reply | Callable[[Asked], Reply], ...]
+Replies = tuple[Reply | Callable[[RecordedRequest], Reply], ...]
 
 
-class CloudDouble:
-    """`address` is where it listens; `most_at_once` is how many requests were being answered at the same time."""
+class FakeCloud:
+    """`address` is where it listens; `max_concurrent` is the highest number of concurrent requests."""
 
-    def __init__(self, *, tls: bool = False, wants_certificate: bool = False) -> None:
-        self.asked: list[Asked] = []
-        self.most_at_once = 0
-        self._at_once = 0
+    def __init__(self, *, tls: bool = False, requires_client_certificate: bool = False) -> None:
+        self.requests: list[RecordedRequest] = []
+        self.max_concurrent = 0
+        self._in_progress = 0
         self._replies: dict[tuple[str, str], Replies] = {}
-        self._given: dict[tuple[str, str], int] = {}
+        self._served: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
-        self._thawed = threading.Event()
+        self._resumed = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.cloud = self
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(CERTIFICATES / "rsa.pem", CERTIFICATES / "rsa-key.pem")
-            if wants_certificate:
+            if requires_client_certificate:
                 context.verify_mode = ssl.CERT_REQUIRED
             self._server.tls = context
         self.address = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
-    def answers(self, method: str, path: str, *replies: Reply | Callable[[Asked], Reply]) -> None:
+    def respond(self, method: str, path: str, *replies: Reply | Callable[[RecordedRequest], Reply]) -> None:
         self._replies[method, path] = replies
-        self._given[method, path] = 0
+        self._served[method, path] = 0
 
-    def thaw(self) -> None:
-        """Let all that is frozen, and will be, go on."""
-        self._thawed.set()
+    def resume(self) -> None:
+        """Resume all frozen responses, and freeze no more."""
+        self._resumed.set()
 
-    def calls(self) -> list[tuple[str, str]]:
-        """Method and path of all that was asked."""
-        return [(asked.method, asked.path) for asked in self.asked]
+    def request_lines(self) -> list[tuple[str, str]]:
+        """Return method and path of all requests."""
+        return [(request.method, request.path) for request in self.requests]
 
-    def reply_to(self, asked: Asked) -> Reply:
+    def reply_to(self, request: RecordedRequest) -> Reply:
         with self._lock:
-            self.asked.append(asked)
-            key = asked.method, asked.path
+            self.requests.append(request)
+            key = request.method, request.path
             replies = self._replies.get(key, (Reply(404, {"error": {"code": 404}}),))
-            number = self._given.get(key, 0)
-            self._given[key] = number + 1
+            number = self._served.get(key, 0)
+            self._served[key] = number + 1
         reply = replies[min(number, len(replies) - 1)]
-        return reply if isinstance(reply, Reply) else reply(asked)
+        return reply if isinstance(reply, Reply) else reply(request)
 
-    def answering(self, number: int) -> None:
+    def count_in_progress(self, number: int) -> None:
         with self._lock:
-            self._at_once += number
-            self.most_at_once = max(self.most_at_once, self._at_once)
+            self._in_progress += number
+            self.max_concurrent = max(self.max_concurrent, self._in_progress)
 
     def wait(self, reply: Reply) -> None:
         if reply.instead == "freeze":
-            self._thawed.wait()
+            self._resumed.wait()
         elif reply.seconds:
-            self._thawed.wait(reply.seconds)
+            self._resumed.wait(reply.seconds)
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.thaw()
+        self.resume()
         self._server.shutdown()
         self._thread.join()
-        self._server.hang_up()
+        self._server.close_connections()
         self._server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
-    cloud: CloudDouble
+    cloud: FakeCloud
     tls: ssl.SSLContext | None = None
     request_queue_size = 128
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.numbers = count(1)
+        self.connection_numbers = count(1)
         self._open: set[socket.socket] = set()
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         self._open.add(request)
         try:
-            trusted = request if self.tls is None else _shake_hands(self.tls, request)
-            if trusted is not None:
-                super().process_request_thread(trusted, client_address)
+            secured = request if self.tls is None else _handshake(self.tls, request)
+            if secured is not None:
+                super().process_request_thread(secured, client_address)
         finally:
             self._open.discard(request)
 
     def shutdown_request(self, request: Any) -> None:
-        # An orderly end first would make a reset none.
+        # A graceful shutdown would come before the reset.
         self.close_request(request)
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         for connection in list(self._open):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
@@ -151,17 +151,17 @@ class _Server(ThreadingHTTPServer):
                 continue
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that goes away, or does not trust us, is what some tests are about."""
+        """Ignore the error: some tests disconnect or distrust the server on purpose."""
 
 
-def _shake_hands(tls: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket | None:
+def _handshake(tls: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket | None:
     secured = tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
     secured.settimeout(10)
     try:
         secured.do_handshake()
     except OSError:
         with suppress(OSError):
-            # What the caller has sent meanwhile is read: closing over it would be a reset, which overtakes our refusal.
+            # Read what the client has sent: closing with unread data would send a reset, which overtakes the alert.
             socket.socket.shutdown(secured, socket.SHUT_WR)
             while socket.socket.recv(secured, 65536):
                 pass
@@ -177,27 +177,27 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self._number = next(self.server.numbers)
+        self._connection_number = next(self.server.connection_numbers)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Says nothing."""
+        """Log nothing."""
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(length)) if length else None
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         cloud = self.server.cloud
-        cloud.answering(1)
+        cloud.count_in_progress(1)
         try:
-            asked = Asked(self.command, parts.path, query, self.headers, body, self._number)
-            reply = cloud.reply_to(asked)
+            request = RecordedRequest(self.command, parts.path, query, self.headers, body, self._connection_number)
+            reply = cloud.reply_to(request)
             cloud.wait(reply)
         finally:
-            cloud.answering(-1)
+            cloud.count_in_progress(-1)
         self._send(reply)
 
-    do_GET = do_HEAD = do_POST = do_DELETE = _answer  # noqa: N815
+    do_GET = do_HEAD = do_POST = do_DELETE = _respond  # noqa: N815
 
     def _send(self, reply: Reply) -> None:
         if reply.instead == "reset":
@@ -213,5 +213,5 @@ class _Handler(BaseHTTPRequestHandler):
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = f"HTTP/1.1 {reply.status} Scripted\r\n{lines}\r\n".encode()
         whole = head if self.command == "HEAD" else head + body
-        # In one piece: the second of two small ones would wait for the first to be acknowledged.
+        # In one write: with two, the second would wait for the first to be acknowledged.
         self.wfile.write(whole[: -len(body) // 2] if reply.instead == "cut" else whole)

@@ -1,4 +1,4 @@
-"""A small OpenStack: regions on a scripted server, which give the recorded answers until they are told others."""
+"""A small OpenStack: regions on a fake cloud, with the recorded responses unless a test sets others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -18,9 +18,9 @@ from cloudconsole.store.observed_resources import ObservedResources
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import nodes, prices
-from tests.backends.openstack.fake_cloud import Asked, CloudDouble, Reply
+from tests.backends.openstack.fake_cloud import FakeCloud, RecordedRequest, Reply
 from tests.backends.openstack.recordings import PROJECT, recorded, whole
-from tests.harness import HeldClock, trusting_tests
+from tests.harness import FakeClock, client_ssl_context
 
 ENDPOINT = "https://keystone.example:5000"
 ONE = 10**9
@@ -31,81 +31,83 @@ BASES = {
     "image": "/v2",
     "load-balancer": "/v2",
 }
-NOTHING_KEPT = ClientLimits(cache_seconds=0, flavor_seconds=0)
+NO_CACHING = ClientLimits(cache_seconds=0, flavor_seconds=0)
 
 Result = TypeVar("Result")
 
 
-class Unsealed:
-    """Tokens of tests are not sealed; one that is empty is under a key that is no longer there."""
+class PlaintextCipher:
+    """Leaves tokens unencrypted; an empty one stands for a token whose key has been removed."""
 
-    def decrypt(self, sealed: bytes) -> str | None:
-        return sealed.decode() or None
+    def decrypt(self, encrypted: bytes) -> str | None:
+        return encrypted.decode() or None
 
 
 class SmallOpenStack:
-    def __init__(self, double: CloudDouble, folder: Path, clock: HeldClock) -> None:
-        self.double = double
-        self.folder = folder
+    def __init__(self, fake: FakeCloud, data_dir: Path, clock: FakeClock) -> None:
+        self.fake = fake
+        self.data_dir = data_dir
         self.clock = clock
         self.zone: tzinfo = UTC
         self.services: dict[str, dict[str, str]] = {}
         self.endpoint = Endpoint(ENDPOINT, interface="internal")
-        self.fails_to_write: Exception | None = None
+        self.write_error: Exception | None = None
         self.writes = 0
 
-    # What the cloud says
+    # Responses of the cloud
 
     def add_region(self, region: str, services: Iterable[str] = BASES) -> None:
         self.services[region] = {
-            service: f"{self.double.address}/{region}/{service}{BASES[service]}" for service in services
+            service: f"{self.fake.address}/{region}/{service}{BASES[service]}" for service in services
         }
-        self.says(region, "compute", "/limits", recorded("nova_limits"))
-        self.says(region, "volume", "/limits", recorded("cinder_limits"))
-        self.says(region, "network", f"/quotas/{PROJECT}/details.json", recorded("neutron_quota_details"))
-        self.says(region, "compute", "/flavors/detail", whole("nova_flavors", "flavors"))
-        self.lists_servers(
+        self.respond_json(region, "compute", "/limits", recorded("nova_limits"))
+        self.respond_json(region, "volume", "/limits", recorded("cinder_limits"))
+        self.respond_json(region, "network", f"/quotas/{PROJECT}/details.json", recorded("neutron_quota_details"))
+        self.respond_json(region, "compute", "/flavors/detail", whole("nova_flavors", "flavors"))
+        self.set_servers(
             region, whole("nova_servers", "servers")["servers"], whole("nova_servers_changed", "servers")["servers"]
         )
-        self.lists(region, "volumes", whole("cinder_volumes", "volumes")["volumes"])
-        self.lists(region, "images", whole("glance_images", "images")["images"])
-        self.lists(region, "loadbalancers", whole("octavia_loadbalancers", "loadbalancers")["loadbalancers"])
+        self.set_items(region, "volumes", whole("cinder_volumes", "volumes")["volumes"])
+        self.set_items(region, "images", whole("glance_images", "images")["images"])
+        self.set_items(region, "loadbalancers", whole("octavia_loadbalancers", "loadbalancers")["loadbalancers"])
 
-    def answers(self, region: str, service: str, path: str, *replies: Reply | Callable[[Asked], Reply]) -> None:
-        self.double.answers("GET", f"/{region}/{service}{BASES[service]}{path}", *replies)
+    def respond(
+        self, region: str, service: str, path: str, *replies: Reply | Callable[[RecordedRequest], Reply]
+    ) -> None:
+        self.fake.respond("GET", f"/{region}/{service}{BASES[service]}{path}", *replies)
 
-    def says(self, region: str, service: str, path: str, body: object) -> None:
-        self.answers(region, service, path, Reply(body=body))
+    def respond_json(self, region: str, service: str, path: str, body: object) -> None:
+        self.respond(region, service, path, Reply(body=body))
 
-    def lists(self, region: str, key: str, items: list[Any]) -> None:
-        """All volumes, images that are not hidden, or load balancers."""
+    def set_items(self, region: str, key: str, items: list[Any]) -> None:
+        """Set all volumes, all images that are not hidden, or all load balancers."""
         service, path = {
             "volumes": ("volume", "/volumes/detail"),
             "images": ("image", "/images"),
             "loadbalancers": ("load-balancer", "/lbaas/loadbalancers"),
         }[key]
-        self.answers(
-            region, service, path, lambda asked: Reply(body={key: [] if "os_hidden" in asked.query else items})
+        self.respond(
+            region, service, path, lambda request: Reply(body={key: [] if "os_hidden" in request.query else items})
         )
 
-    def lists_servers(self, region: str, present: list[Any], changed: list[Any]) -> None:
-        self.answers(
+    def set_servers(self, region: str, present: list[Any], changed: list[Any]) -> None:
+        self.respond(
             region,
             "compute",
             "/servers/detail",
-            lambda asked: Reply(body={"servers": changed if "changes-since" in asked.query else present}),
+            lambda request: Reply(body={"servers": changed if "changes-since" in request.query else present}),
         )
 
-    def lists_nothing(self, region: str) -> None:
-        self.lists_servers(region, [], [])
+    def clear_region(self, region: str) -> None:
+        self.set_servers(region, [], [])
         for key in ("volumes", "images", "loadbalancers"):
-            self.lists(region, key, [])
+            self.set_items(region, key, [])
 
-    def asked(self, path: str) -> list[Asked]:
-        """What was asked at paths that end so."""
-        return [asked for asked in self.double.asked if asked.path.endswith(path)]
+    def requests_to(self, path: str) -> list[RecordedRequest]:
+        """Return the requests to paths with this ending."""
+        return [request for request in self.fake.requests if request.path.endswith(path)]
 
-    # What the operator says
+    # Operator changes
 
     def price(
         self,
@@ -118,7 +120,7 @@ class SmallOpenStack:
         of: str | None = None,
     ) -> None:
         row = {"kind": kind, "unit": unit, "node_id": node, "start": since, "billionths": billionths, "type": of}
-        with opened(self.folder, "cloud") as engine, engine.begin() as connection:
+        with opened(self.data_dir, "cloud") as engine, engine.begin() as connection:
             connection.execute(insert(prices).values(row))
 
     def price_everything(self, but: str = "") -> None:
@@ -127,39 +129,39 @@ class SmallOpenStack:
                 self.price(kind, unit)
 
     def add_node(self, node_id: int, name: str) -> None:
-        with opened(self.folder, "cloud") as engine, engine.begin() as connection:
+        with opened(self.data_dir, "cloud") as engine, engine.begin() as connection:
             connection.execute(insert(nodes).values(id=node_id, name=name))
 
-    # What a tenant sees
+    # Tenant reads
 
     def tenant(self, token: str = "token", *, user: str = "ruth", project: str = PROJECT) -> Tenant:
-        access = CloudCredentials(ENDPOINT, user, project, self.services, token.encode())
-        return Tenant(1, user, access, ClientInfo("203.0.113.7", "request-1"))
+        credentials = CloudCredentials(ENDPOINT, user, project, self.services, token.encode())
+        return Tenant(1, user, credentials, ClientInfo("203.0.113.7", "request-1"))
 
     @asynccontextmanager
-    async def console(self, manners: ClientLimits = NOTHING_KEPT) -> AsyncIterator[OpenStackCloud]:
-        """A worker of a console before this cloud."""
-        reader, engine, upstream = (
-            SqliteReader(self.folder),
-            open_engine(self.folder, "activity"),
-            OpenStackClient(manners, trusting_tests()),
+    async def console(self, client_limits: ClientLimits = NO_CACHING) -> AsyncIterator[OpenStackCloud]:
+        """Run the cloud backend of a console worker."""
+        reader, engine, client = (
+            SqliteReader(self.data_dir),
+            open_engine(self.data_dir, "activity"),
+            OpenStackClient(client_limits, client_ssl_context()),
         )
-        places = {ENDPOINT: CloudEndpoint(self.endpoint, upstream)}
-        sightings = ObservedResources(reader, engine, self._write)
-        cloud = OpenStackCloud(places, Unsealed(), reader, sightings, manners, self.clock, self.zone)
+        endpoints = {ENDPOINT: CloudEndpoint(self.endpoint, client)}
+        observed = ObservedResources(reader, engine, self._write)
+        cloud = OpenStackCloud(endpoints, PlaintextCipher(), reader, observed, client_limits, self.clock, self.zone)
         try:
             yield cloud
         finally:
             await cloud.close()
-            await upstream.close()
+            await client.close()
             engine.dispose()
             reader.close()
 
     def run(
-        self, use: Callable[[OpenStackCloud], Coroutine[Any, Any, Result]], manners: ClientLimits = NOTHING_KEPT
+        self, use: Callable[[OpenStackCloud], Coroutine[Any, Any, Result]], client_limits: ClientLimits = NO_CACHING
     ) -> Result:
         async def scenario() -> Result:
-            async with self.console(manners) as cloud:
+            async with self.console(client_limits) as cloud:
                 return await use(cloud)
 
         return asyncio.run(scenario())
@@ -170,19 +172,19 @@ class SmallOpenStack:
     def flavors(self) -> CacheableResult[Flavors]:
         return self.run(lambda cloud: cloud.flavors(self.tenant()))
 
-    def consumption(self, manners: ClientLimits = NOTHING_KEPT) -> CacheableResult[list[ConsumptionItem]]:
-        return self.run(lambda cloud: cloud.consumption(self.tenant()), manners)
+    def consumption(self, client_limits: ClientLimits = NO_CACHING) -> CacheableResult[list[ConsumptionItem]]:
+        return self.run(lambda cloud: cloud.consumption(self.tenant()), client_limits)
 
     def hourly(self) -> dict[str, str]:
         return hourly(self.consumption())
 
     async def _write(self, work: Callable[..., None], *arguments: Any) -> None:
-        if self.fails_to_write is not None:
-            raise self.fails_to_write
+        if self.write_error is not None:
+            raise self.write_error
         self.writes += 1
         await asyncio.to_thread(work, *arguments)
 
 
-def hourly(fresh: CacheableResult[list[ConsumptionItem]]) -> dict[str, str]:
-    """What each kind costs per hour."""
-    return {item.res_type: item.hour for item in fresh.record}
+def hourly(result: CacheableResult[list[ConsumptionItem]]) -> dict[str, str]:
+    """Return the cost per hour by kind."""
+    return {item.res_type: item.hour for item in result.record}

@@ -1,4 +1,4 @@
-"""What costs money: which of a service's list counts, and at what size."""
+"""Billable resources: which listed items count, and at what size."""
 
 import time
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def image(**changes: Any) -> ListedImage:
     return msgspec.convert(recorded("glance_images_hidden")["images"][0] | changes, ListedImage)
 
 
-def of(listed: ListedServer, since: float = HOUR) -> list[BillableResource]:
+def billable_servers(listed: ListedServer, since: float = HOUR) -> list[BillableResource]:
     return list(billable.servers("north", [listed], since))
 
 
@@ -38,8 +38,8 @@ def of(listed: ListedServer, since: float = HOUR) -> list[BillableResource]:
 
 
 @pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine whose own time is not UTC."""
+def non_utc_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set a local time zone other than UTC."""
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     yield
@@ -47,27 +47,27 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.usefixtures("elsewhere")
-def test_a_time_without_a_zone_is_utc_wherever_the_console_runs() -> None:
+@pytest.mark.usefixtures("non_utc_host")
+def test_time_without_a_zone_is_utc() -> None:
     ended = {"status": "DELETED", "OS-SRV-USG:terminated_at": "2026-11-15T20:10:00.000000"}
-    assert [holding.ended_at for holding in of(server(**ended))] == [HOUR + 600]
+    assert [resource.ended_at for resource in billable_servers(server(**ended))] == [HOUR + 600]
 
 
-def test_servers_are_what_they_were_made_of_and_those_deleted_this_hour_have_an_end() -> None:
+def test_servers_have_flavor_amounts_and_deleted_ones_an_end() -> None:
     raw = [*whole("nova_servers", "servers")["servers"], *whole("nova_servers_changed", "servers")["servers"]]
     found = list(billable.servers("north", msgspec.convert(raw, list[ListedServer]), HOUR))
-    assert {holding.type: holding.amounts for holding in found} == {
+    assert {resource.type: resource.amounts for resource in found} == {
         "m1.tiny": Amounts(items=1, vcpus=1, ram_mb=512, ram_gb=1),
         "m1.small": Amounts(items=1, vcpus=1, ram_mb=2048, ram_gb=2),
         "m1.medium": Amounts(items=1, vcpus=2, ram_mb=4096, ram_gb=4),
     }
     assert len(found) == 3
-    assert [holding.id for holding in found if holding.ended_at is not None] == [DELETED_SERVER]
+    assert [resource.id for resource in found if resource.ended_at is not None] == [DELETED_SERVER]
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "SHELVED_OFFLOADED", "RESIZE", "WHATEVER"])
 def test_a_server_counts_in_every_state(status: str) -> None:
-    assert [holding.ended_at for holding in of(server(status=status))] == [None]
+    assert [resource.ended_at for resource in billable_servers(server(status=status))] == [None]
 
 
 @pytest.mark.parametrize("status", ["DELETED", "SOFT_DELETED"])
@@ -86,18 +86,18 @@ def test_a_server_counts_in_every_state(status: str) -> None:
 def test_a_deleted_server_counts_if_it_ended_in_the_hour(
     status: str, terminated: Any, updated: str, ended_at: float | None
 ) -> None:
-    found = of(server(**{"status": status, "OS-SRV-USG:terminated_at": terminated, "updated": updated}))
-    assert [holding.ended_at for holding in found] == ([] if ended_at is None else [ended_at])
+    found = billable_servers(server(**{"status": status, "OS-SRV-USG:terminated_at": terminated, "updated": updated}))
+    assert [resource.ended_at for resource in found] == ([] if ended_at is None else [ended_at])
 
 
 @pytest.mark.parametrize(("ram", "ram_gb"), [(0, 0), (1, 1), (1023, 1), (1024, 1), (1025, 2), (2**60 + 1, 2**50 + 1)])
-def test_ram_is_priced_by_the_whole_gb(ram: int, ram_gb: int) -> None:
-    (holding,) = of(server(flavor={"original_name": "f", "vcpus": 1, "ram": ram}))
-    assert (holding.amounts.ram_mb, holding.amounts.ram_gb) == (ram, ram_gb)
+def test_ram_is_rounded_up_to_whole_gb(ram: int, ram_gb: int) -> None:
+    (resource,) = billable_servers(server(flavor={"original_name": "f", "vcpus": 1, "ram": ram}))
+    assert (resource.amounts.ram_mb, resource.amounts.ram_gb) == (ram, ram_gb)
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "malformed",
     [
         {"flavor": ...},
         {"flavor": {"id": "1", "links": []}},
@@ -107,44 +107,44 @@ def test_ram_is_priced_by_the_whole_gb(ram: int, ram_gb: int) -> None:
         {"OS-SRV-USG:terminated_at": 7},
     ],
 )
-def test_a_server_that_nova_cannot_tell_of_is_no_server(wrong: dict[str, Any]) -> None:
+def test_malformed_server_is_rejected(malformed: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
-        server(**wrong)
+        server(**malformed)
 
 
 # Volumes
 
 
-def test_volumes_have_their_size_and_the_name_of_their_type() -> None:
+def test_volumes_have_a_size_and_a_type_name() -> None:
     listed = msgspec.convert(whole("cinder_volumes", "volumes")["volumes"], list[ListedVolume])
     found = list(billable.volumes("north", listed))
-    assert sorted(holding.amounts.size_gb for holding in found) == [1, 2, 3]
-    assert {holding.type for holding in found} == {"__DEFAULT__"}
+    assert sorted(resource.amounts.size_gb for resource in found) == [1, 2, 3]
+    assert {resource.type for resource in found} == {"__DEFAULT__"}
 
 
-def test_a_volume_without_size_or_type_counts_as_one_gb_of_no_type() -> None:
-    (holding,) = billable.volumes("north", [ListedVolume("v", 0, None)])
-    assert (holding.amounts.size_gb, holding.type) == (1, None)
+def test_volume_without_size_or_type_counts_as_one_untyped_gb() -> None:
+    (resource,) = billable.volumes("north", [ListedVolume("v", 0, None)])
+    assert (resource.amounts.size_gb, resource.type) == (1, None)
 
 
 # Images
 
 
-def test_own_images_with_data_count_hidden_or_not_and_once() -> None:
+def test_own_images_with_data_count_once_even_if_hidden() -> None:
     raw = [*whole("glance_images", "images")["images"], *recorded("glance_images_hidden")["images"]]
     found = list(billable.images("north", msgspec.convert([*raw, *raw], list[ListedImage]), PROJECT))
     assert len(raw) == 4
-    assert [holding.amounts.size_gb for holding in found] == [1, 1, 1]
+    assert [resource.amounts.size_gb for resource in found] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(("size", "gb"), [(0, 1), (1, 1), (GB, 1), (GB + 1, 2), (2**61 + 1, 2**31 + 1)])
-def test_an_image_is_as_many_gb_as_it_needs(size: int, gb: int) -> None:
-    (holding,) = billable.images("north", [image(size=size)], PROJECT)
-    assert holding.amounts.size_gb == gb
+def test_image_size_is_rounded_up_to_whole_gb(size: int, gb: int) -> None:
+    (resource,) = billable.images("north", [image(size=size)], PROJECT)
+    assert resource.amounts.size_gb == gb
 
 
 @pytest.mark.parametrize("owner", ["another", None])
-def test_anothers_image_does_not_count(owner: str | None) -> None:
+def test_image_of_another_owner_does_not_count(owner: str | None) -> None:
     assert list(billable.images("north", [image(owner=owner)], PROJECT)) == []
 
 
@@ -173,4 +173,4 @@ def test_own_load_balancers_count_in_every_state_but_deleted() -> None:
         ListedBalancer("b", PROJECT, "DELETED"),
         ListedBalancer("c", "another", "ACTIVE"),
     ]
-    assert [holding.id for holding in billable.balancers("north", others, PROJECT)] == ["a"]
+    assert [resource.id for resource in billable.balancers("north", others, PROJECT)] == ["a"]

@@ -1,4 +1,4 @@
-"""What of a catalog is of use: for each region its services, with their version, and nothing odd."""
+"""Service catalog: the URLs of each region's services, with their version and without malformed entries."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def services(*catalog: Any, interface: str = "public", regions: tuple[str, ...] 
 
 
 @pytest.mark.parametrize(
-    ("kind", "url", "name", "address"),
+    ("kind", "url", "name", "expected"),
     [
         ("compute", "http://h:8774", "compute", "http://h:8774/v2.1"),
         ("compute", "http://h:8774/v2.1", "compute", "http://h:8774/v2.1"),
@@ -38,44 +38,44 @@ def services(*catalog: Any, interface: str = "public", regions: tuple[str, ...] 
         ("image", "http://[::1]:9292", "image", "http://[::1]:9292/v2"),
     ],
 )
-def test_an_address_is_complete_with_its_version(kind: str, url: str, name: str, address: str) -> None:
-    assert services(entry(kind, url)) == {"R1": {name: address}}
+def test_endpoint_url_is_completed_with_its_version(kind: str, url: str, name: str, expected: str) -> None:
+    assert services(entry(kind, url)) == {"R1": {name: expected}}
 
 
 @pytest.mark.parametrize("kind", ["identity", "placement", "object-store", "volumev2", "volume", "Compute"])
-def test_other_services_are_left_out(kind: str) -> None:
+def test_unused_services_are_omitted(kind: str) -> None:
     assert services(entry(kind, "http://h")) == {}
 
 
-def test_of_several_types_for_volumes_the_newest_counts() -> None:
+def test_newest_volume_service_type_is_preferred() -> None:
     old, new = entry("volumev3", "http://old/v3"), entry("block-storage", "http://new/v3")
     assert services(old, new) == services(new, old) == {"R1": {"volume": "http://new/v3"}}
 
 
-def test_where_the_newest_is_only_in_another_region_the_older_counts() -> None:
+def test_volume_service_type_is_chosen_per_region() -> None:
     found = services(entry("volumev3", "http://old/v3"), entry("block-storage", "http://new/v3", region="R2"))
     assert found == {"R1": {"volume": "http://old/v3"}, "R2": {"volume": "http://new/v3"}}
 
 
-def test_of_two_addresses_for_the_same_the_first_counts() -> None:
+def test_first_of_duplicate_endpoints_is_used() -> None:
     assert services(entry("image", "http://one/v2", "http://two/v2"), entry("image", "http://three/v2")) == {
         "R1": {"image": "http://one/v2"}
     }
 
 
-def test_only_the_interface_that_is_wanted() -> None:
+def test_only_the_configured_interface_is_used() -> None:
     catalog = entry("image", "http://outer/v2"), entry("image", "http://inner/v2", interface="internal")
     assert services(*catalog, interface="internal") == {"R1": {"image": "http://inner/v2"}}
     assert services(*catalog, interface="admin") == {}
 
 
-def test_only_the_regions_that_may_be_used() -> None:
+def test_only_configured_regions_are_used() -> None:
     catalog = [entry("image", f"http://{region}/v2", region=region) for region in ("a", "b", "c")]
     assert set(services(*catalog, regions=("c", "a", "nowhere"))) == {"a", "c"}
 
 
 @pytest.mark.parametrize("named", [{"region_id": "R"}, {"region": "R"}, {"region_id": None, "region": "R"}])
-def test_a_region_goes_by_either_name(named: dict[str, Any]) -> None:
+def test_region_is_read_from_either_field(named: dict[str, Any]) -> None:
     endpoint = {"interface": "public", "url": "http://h/v2", **named}
     assert services({"type": "image", "endpoints": [endpoint]}) == {"R": {"image": "http://h/v2"}}
 
@@ -103,21 +103,21 @@ def test_a_region_goes_by_either_name(named: dict[str, Any]) -> None:
         "http://h/%(tenant_id)s\x00",
     ],
 )
-def test_where_no_token_can_be_sent_there_is_no_service(url: str) -> None:
+def test_endpoint_with_an_unsafe_url_is_skipped(url: str) -> None:
     assert services(entry("image", url, "http://good/v2")) == {"R1": {"image": "http://good/v2"}}
 
 
-ODD: dict[str, Any] = {
+MALFORMED: dict[str, Any] = {
     "null": None,
     "text": "image",
-    "nothing in it": {},
+    "empty": {},
     "no type": {"endpoints": []},
     "type null": {"type": None, "endpoints": [{"interface": "public", "url": "http://h/v2", "region": "R1"}]},
     "no endpoints": {"type": "image"},
     "endpoints null": {"type": "image", "endpoints": None},
-    "an endpoint null": {"type": "image", "endpoints": [None]},
-    "no address": {"type": "image", "endpoints": [{"interface": "public", "region": "R1"}]},
-    "address null": {"type": "image", "endpoints": [{"interface": "public", "region": "R1", "url": None}]},
+    "endpoint null": {"type": "image", "endpoints": [None]},
+    "no url": {"type": "image", "endpoints": [{"interface": "public", "region": "R1"}]},
+    "url null": {"type": "image", "endpoints": [{"interface": "public", "region": "R1", "url": None}]},
     "no interface": {"type": "image", "endpoints": [{"url": "http://h/v2", "region": "R1"}]},
     "no region": {"type": "image", "endpoints": [{"interface": "public", "url": "http://h/v2"}]},
     "region null": {"type": "image", "endpoints": [{"interface": "public", "url": "http://h/v2", "region_id": None}]},
@@ -126,6 +126,6 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_what_is_odd_is_left_out_and_nothing_else(odd: Any) -> None:
-    assert services(odd, entry("image", "http://good/v2")) == {"R1": {"image": "http://good/v2"}}
+@pytest.mark.parametrize("malformed", MALFORMED.values(), ids=MALFORMED)
+def test_malformed_catalog_entry_is_skipped(malformed: Any) -> None:
+    assert services(malformed, entry("image", "http://good/v2")) == {"R1": {"image": "http://good/v2"}}

@@ -1,4 +1,4 @@
-"""Costs of any holdings are those of each, added up."""
+"""The cost of any resources is the sum of their costs."""
 
 from contextlib import closing
 from pathlib import Path
@@ -25,8 +25,8 @@ NOW = 1000.0
 
 @pytest.fixture(scope="module")
 def price_list(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> PriceList:
-    """Prices for every node and for `south`, with and without a type, that changed once and will again; all differ."""
-    folder = copytree(empty_store, tmp_path_factory.mktemp("priced") / "data")
+    """Return distinct prices, general and for `south`, with and without a type, past, current and future."""
+    data_dir = copytree(empty_store, tmp_path_factory.mktemp("priced") / "data")
     units = [(kind, unit, None) for kind, units in PRICED_UNITS.items() for unit in units]
     typed = [(kind, unit, "special") for kind, unit in TYPED_UNITS.items()]
     rows = [
@@ -35,14 +35,14 @@ def price_list(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> P
         for node in (None, 1)
         for start in (0, 500, 1500)
     ]
-    with opened(folder, "cloud") as engine, engine.begin() as connection:
+    with opened(data_dir, "cloud") as engine, engine.begin() as connection:
         connection.execute(insert(nodes).values(id=1, name="south"))
         connection.execute(insert(prices), [{**row, "billionths": 2**number} for number, row in enumerate(rows)])
-    with closing(SqliteReader(folder)) as reader:
+    with closing(SqliteReader(data_dir)) as reader:
         return read_prices(CachedPrices(of_types=True), reader)
 
 
-HOLDINGS = st.builds(
+RESOURCES = st.builds(
     BillableResource,
     region=st.sampled_from(["north", "south"]),
     kind=st.sampled_from(get_args(ResourceType)),
@@ -53,13 +53,13 @@ HOLDINGS = st.builds(
 )
 
 
-@given(st.lists(HOLDINGS, max_size=8))
-def test_the_whole_costs_what_its_parts_cost(price_list: PriceList, holdings: list[BillableResource]) -> None:
+@given(st.lists(RESOURCES, max_size=8))
+def test_total_cost_is_the_sum_over_resources(price_list: PriceList, resources: list[BillableResource]) -> None:
     expected = dict.fromkeys(PRICED_UNITS, 0)
-    for holding in holdings:
-        node = 1 if holding.region == "south" else None
-        at = 400 if holding.ended_at == 400 else NOW
-        cost = price_list.book.hourly(holding.kind, node, holding.amounts, at, holding.type)
+    for resource in resources:
+        node = 1 if resource.region == "south" else None
+        at = 400 if resource.ended_at == 400 else NOW
+        cost = price_list.book.hourly(resource.kind, node, resource.amounts, at, resource.type)
         assert cost is not None
-        expected[holding.kind] += cost
-    assert hourly_by_kind(holdings, price_list, NOW) == expected
+        expected[resource.kind] += cost
+    assert hourly_by_kind(resources, price_list, NOW) == expected

@@ -1,4 +1,4 @@
-"""Limits: what of each service's answer counts, and how regions add up."""
+"""Limits: the fields used from each service's response, and how regions are combined."""
 
 from typing import Any
 
@@ -41,10 +41,10 @@ def quota(limit: Any, used: Any) -> dict[str, Any]:
     return {"limit": limit, "used": used, "reserved": 0}
 
 
-# The answers
+# Responses
 
 
-def test_every_field_comes_from_the_service_that_knows_it() -> None:
+def test_each_field_comes_from_its_service() -> None:
     record = usage_limits([compute().figures(), volume().figures(), network().figures()])
     assert record == UsageLimits(
         *(10, 2, 20, 2, 51200, 2560),
@@ -54,18 +54,23 @@ def test_every_field_comes_from_the_service_that_knows_it() -> None:
     )
 
 
-def test_what_nova_says_of_networks_is_never_used() -> None:
-    dead = {"maxTotalFloatingIps": 7, "totalFloatingIpsUsed": 7, "maxSecurityGroups": 7, "maxSecurityGroupRules": "?"}
-    assert compute(**dead) == compute()
+def test_network_limits_from_nova_are_ignored() -> None:
+    obsolete = {
+        "maxTotalFloatingIps": 7,
+        "totalFloatingIpsUsed": 7,
+        "maxSecurityGroups": 7,
+        "maxSecurityGroupRules": "?",
+    }
+    assert compute(**obsolete) == compute()
     assert set(compute().figures()) & set(network().figures()) == set()
 
 
-def test_a_nova_without_file_injection_lets_nothing_be_injected() -> None:
+def test_nova_without_file_injection_has_zero_personality() -> None:
     newest = msgspec.convert(recorded("nova_limits_newest")["limits"]["absolute"], ComputeLimits).figures()
     assert (newest["max_personality"], newest["max_personality_size"]) == (0, 0)
 
 
-def test_a_nova_that_tells_no_limit_of_image_metadata_holds_them_to_that_of_servers() -> None:
+def test_image_metadata_limit_defaults_to_the_server_limit() -> None:
     assert compute(maxImageMeta=..., maxServerMeta=77).figures()["max_image_meta"] == 77
 
 
@@ -75,13 +80,13 @@ def test_a_neutron_without_routers_has_no_floating_ips() -> None:
     assert figures["max_security_groups"] == 10
 
 
-def test_quotas_of_nothing_are_no_answer() -> None:
+def test_empty_network_quotas_are_rejected() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({}, NetworkQuotas)
 
 
 @pytest.mark.parametrize("value", [None, "10", -2, 10.0, 10.5, True, [], {}, 2**63, ...])
-def test_a_limit_that_is_no_number_is_no_answer(value: Any) -> None:
+def test_invalid_limit_is_rejected(value: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         compute(maxTotalCores=value)
     with pytest.raises(msgspec.ValidationError):
@@ -89,7 +94,7 @@ def test_a_limit_that_is_no_number_is_no_answer(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "10", -1, 10.0, True])
-def test_a_use_that_is_no_count_is_no_answer(value: Any) -> None:
+def test_invalid_usage_count_is_rejected(value: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         volume(totalVolumesUsed=value)
     with pytest.raises(msgspec.ValidationError):
@@ -99,38 +104,38 @@ def test_a_use_that_is_no_count_is_no_answer(value: Any) -> None:
 # Regions
 
 
-def test_regions_add_up_and_unlimited_stays_so() -> None:
+def test_regions_are_summed_and_unlimited_stays_unlimited() -> None:
     one = usage_limits([compute(maxTotalCores=-1).figures(), compute(maxTotalCores=20, totalCoresUsed=5).figures()])
     assert (one.max_total_cores, one.total_cores_used, one.max_total_instances) == (-1, 7, 20)
 
 
-def test_what_is_for_one_server_or_group_is_the_least_of_all_regions() -> None:
+def test_per_item_limits_are_the_minimum_over_regions() -> None:
     north = {**compute(maxServerMeta=128, maxPersonality=-1).figures(), **network().figures()}
     south = {**compute(maxServerMeta=64, maxPersonality=3).figures(), "max_security_group_rules": -1}
     record = usage_limits([north, south])
     assert (record.max_server_meta, record.max_personality, record.max_security_group_rules) == (64, 3, 100)
 
 
-def test_a_service_that_is_nowhere_has_and_allows_nothing() -> None:
+def test_missing_service_has_zero_limits_and_usage() -> None:
     record = usage_limits([compute().figures()])
     assert (record.max_total_volumes, record.total_volumes_used) == (0, 0)
     assert (record.max_total_floating_ips, record.max_security_group_rules) == (0, 0)
 
 
 @given(SEVERAL, SEVERAL)
-def test_a_total_is_the_same_in_whatever_groups_it_is_made(some: list[int], others: list[int]) -> None:
+def test_sum_of_limits_is_associative_and_commutative(some: list[int], others: list[int]) -> None:
     assert sum_limits([*some, *others]) == sum_limits([sum_limits(some), sum_limits(others)])
     assert sum_limits([*some, *others]) == sum_limits([*others, *some])
 
 
 @given(SEVERAL.filter(bool), SEVERAL.filter(bool))
-def test_the_least_is_the_same_in_whatever_groups_it_is_found(some: list[int], others: list[int]) -> None:
+def test_minimum_of_limits_is_associative_and_commutative(some: list[int], others: list[int]) -> None:
     assert least_limits([*some, *others]) == least_limits([least_limits(some), least_limits(others)])
     assert least_limits([*some, *others]) == least_limits([*others, *some])
 
 
 @given(SEVERAL.filter(bool))
-def test_the_least_allows_what_every_one_allows(limits: list[int]) -> None:
+def test_minimum_allows_only_what_every_limit_allows(limits: list[int]) -> None:
     def allows(limit: int, amount: int) -> bool:
         return limit == -1 or amount <= limit
 
@@ -140,13 +145,13 @@ def test_the_least_allows_what_every_one_allows(limits: list[int]) -> None:
 
 
 @given(st.lists(st.tuples(LIMITS, st.integers(0, 2**40)), min_size=1, max_size=6))
-def test_a_total_is_unlimited_only_where_a_region_is(regions: list[tuple[int, int]]) -> None:
+def test_sum_is_unlimited_only_if_a_region_is(regions: list[tuple[int, int]]) -> None:
     record = usage_limits({"max_total_cores": limit, "total_cores_used": used} for limit, used in regions)
     assert record.total_cores_used == sum(used for _, used in regions)
     assert (record.max_total_cores == -1) == any(limit == -1 for limit, _ in regions)
 
 
-def test_the_rules_know_every_field() -> None:
+def test_services_cover_every_field() -> None:
     assert set(UsageLimits.__struct_fields__) >= MINIMUM_FIELDS
-    told = {**compute().figures(), **volume().figures(), **network().figures()}
-    assert set(told) == set(UsageLimits.__struct_fields__)
+    combined = {**compute().figures(), **volume().figures(), **network().figures()}
+    assert set(combined) == set(UsageLimits.__struct_fields__)

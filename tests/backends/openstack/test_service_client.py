@@ -1,4 +1,4 @@
-"""Lists by the page: all of them, asked for where the catalog says, and never for ever."""
+"""Paginated lists: complete, requested at the catalog's URL, and bounded."""
 
 import asyncio
 from typing import Any
@@ -12,8 +12,8 @@ from cloudconsole.backends.openstack.config import ClientLimits
 from cloudconsole.backends.openstack.service_client import Listing, ServiceClient
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed
-from tests.backends.openstack.fake_cloud import Asked, CloudDouble, Reply
-from tests.harness import trusting_tests
+from tests.backends.openstack.fake_cloud import FakeCloud, RecordedRequest, Reply
+from tests.harness import client_ssl_context
 
 VOLUMES = Listing("/volumes/detail", "volumes", ListedVolume)
 ELSEWHERE = [{"rel": "next", "href": "http://elsewhere.example/v3/volumes/detail?marker=stolen"}]
@@ -23,65 +23,67 @@ def volumes(*ids: str) -> list[Any]:
     return [{"id": each, "size": 1, "volume_type": None} for each in ids]
 
 
-def listed(cloud: CloudDouble, caller: ClientInfo, params: dict[str, str] | None = None) -> list[str]:
-    async def ask() -> list[str]:
-        upstream = OpenStackClient(ClientLimits(), trusting_tests())
+def listed(cloud: FakeCloud, client_info: ClientInfo, params: dict[str, str] | None = None) -> list[str]:
+    async def fetch() -> list[str]:
+        client = OpenStackClient(ClientLimits(), client_ssl_context())
         try:
-            region = ServiceClient(upstream, caller, "token", "north", {"volume": f"{cloud.address}/v3/p"})
+            region = ServiceClient(client, client_info, "token", "north", {"volume": f"{cloud.address}/v3/p"})
             return [each.id for each in await region.all("volume", VOLUMES, params)]
         finally:
-            await upstream.close()
+            await client.close()
 
-    return asyncio.run(ask())
+    return asyncio.run(fetch())
 
 
-def answers(cloud: CloudDouble, *bodies: Any) -> None:
-    cloud.answers("GET", "/v3/p/volumes/detail", *(Reply(body=body) for body in bodies))
+def respond(cloud: FakeCloud, *bodies: Any) -> None:
+    cloud.respond("GET", "/v3/p/volumes/detail", *(Reply(body=body) for body in bodies))
 
 
 @pytest.mark.parametrize(
-    "more", [{"volumes_links": ELSEWHERE}, {"next": "/v3/volumes?marker=stolen"}], ids=["a link", "a path"]
+    "more", [{"volumes_links": ELSEWHERE}, {"next": "/v3/volumes?marker=stolen"}], ids=["link", "path"]
 )
 @pytest.mark.parametrize("last", [volumes("c"), []], ids=["some", "none"])
-def test_pages_go_on_by_the_last_id_at_our_own_address(
-    cloud: CloudDouble, caller: ClientInfo, more: dict[str, Any], last: list[Any]
+def test_next_page_uses_the_last_id_at_the_catalog_url(
+    cloud: FakeCloud, client_info: ClientInfo, more: dict[str, Any], last: list[Any]
 ) -> None:
-    answers(cloud, {"volumes": volumes("b", "a"), **more}, {"volumes": last, "volumes_links": []})
-    assert listed(cloud, caller, {"owner": "me"}) == ["b", "a", *(each["id"] for each in last)]
-    assert [asked.query for asked in cloud.asked] == [{"owner": "me"}, {"owner": "me", "marker": "a"}]
+    respond(cloud, {"volumes": volumes("b", "a"), **more}, {"volumes": last, "volumes_links": []})
+    assert listed(cloud, client_info, {"owner": "me"}) == ["b", "a", *(each["id"] for each in last)]
+    assert [request.query for request in cloud.requests] == [{"owner": "me"}, {"owner": "me", "marker": "a"}]
 
 
-def test_a_link_back_leads_nowhere(cloud: CloudDouble, caller: ClientInfo) -> None:
-    answers(cloud, {"volumes": volumes("a"), "volumes_links": [{"rel": "previous", "href": "x"}]})
-    assert listed(cloud, caller) == ["a"]
+def test_previous_link_is_ignored(cloud: FakeCloud, client_info: ClientInfo) -> None:
+    respond(cloud, {"volumes": volumes("a"), "volumes_links": [{"rel": "previous", "href": "x"}]})
+    assert listed(cloud, client_info) == ["a"]
 
 
-def test_an_id_with_signs_of_an_address_stays_an_id(cloud: CloudDouble, caller: ClientInfo) -> None:
-    answers(cloud, {"volumes": volumes("a&x=1#/?"), "next": "x"}, {"volumes": []})
-    assert listed(cloud, caller) == ["a&x=1#/?"]
-    assert cloud.asked[-1].query == {"marker": "a&x=1#/?"}
+def test_marker_with_url_characters_is_escaped(cloud: FakeCloud, client_info: ClientInfo) -> None:
+    respond(cloud, {"volumes": volumes("a&x=1#/?"), "next": "x"}, {"volumes": []})
+    assert listed(cloud, client_info) == ["a&x=1#/?"]
+    assert cloud.requests[-1].query == {"marker": "a&x=1#/?"}
 
 
-@pytest.mark.parametrize("page", [volumes("a"), []], ids=["the same again", "empty"])
-def test_a_page_that_leads_to_nothing_new_is_a_failure(cloud: CloudDouble, caller: ClientInfo, page: list[Any]) -> None:
-    answers(cloud, {"volumes": volumes("a"), "next": "x"}, {"volumes": page, "next": "x"})
+@pytest.mark.parametrize("page", [volumes("a"), []], ids=["repeated", "empty"])
+def test_page_without_new_items_is_an_upstream_failure(
+    cloud: FakeCloud, client_info: ClientInfo, page: list[Any]
+) -> None:
+    respond(cloud, {"volumes": volumes("a"), "next": "x"}, {"volumes": page, "next": "x"})
     with pytest.raises(UpstreamFailed):
-        listed(cloud, caller)
-    assert len(cloud.asked) == 2
+        listed(cloud, client_info)
+    assert len(cloud.requests) == 2
 
 
-def test_a_list_without_an_end_is_a_failure(
-    cloud: CloudDouble, caller: ClientInfo, monkeypatch: pytest.MonkeyPatch
+def test_endless_list_is_an_upstream_failure(
+    cloud: FakeCloud, client_info: ClientInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_client, "MAX_PAGES", 5)
 
-    def more(_asked: Asked) -> Reply:
-        return Reply(body={"volumes": volumes(str(len(cloud.asked))), "next": "x"})
+    def more(_request: RecordedRequest) -> Reply:
+        return Reply(body={"volumes": volumes(str(len(cloud.requests))), "next": "x"})
 
-    cloud.answers("GET", "/v3/p/volumes/detail", more)
+    cloud.respond("GET", "/v3/p/volumes/detail", more)
     with pytest.raises(UpstreamFailed):
-        listed(cloud, caller)
-    assert len(cloud.asked) == 5
+        listed(cloud, client_info)
+    assert len(cloud.requests) == 5
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_a_list_without_an_end_is_a_failure(
         {"servers": []},
     ],
 )
-def test_what_is_no_list_is_a_failure(cloud: CloudDouble, caller: ClientInfo, body: Any) -> None:
-    answers(cloud, body)
+def test_malformed_list_is_an_upstream_failure(cloud: FakeCloud, client_info: ClientInfo, body: Any) -> None:
+    respond(cloud, body)
     with pytest.raises(UpstreamFailed):
-        listed(cloud, caller)
+        listed(cloud, client_info)

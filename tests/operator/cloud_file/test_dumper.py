@@ -1,4 +1,4 @@
-"""A store written out and read back is the same store, to the last digit."""
+"""A dumped and reloaded store is identical, down to the last digit."""
 
 import json
 from decimal import Decimal
@@ -31,7 +31,7 @@ json_values = st.recursive(
 
 
 def exactly(value: Any) -> Any:
-    """A value that equals another only where type, digits and order are the same, too."""
+    """Return a form that is equal only if types, digits and order are, too."""
     if isinstance(value, dict):
         return [(key, exactly(part)) for key, part in value.items()]
     if isinstance(value, list):
@@ -40,7 +40,7 @@ def exactly(value: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """A number as it is after a way through JSON, which knows no whole decimals."""
+    """Return the value after a round trip through JSON, which has no integral decimals."""
     if isinstance(value, dict):
         return {key: as_json(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -48,7 +48,7 @@ def as_json(value: Any) -> Any:
     return json.loads(str(value), parse_float=Decimal) if isinstance(value, Decimal) else value
 
 
-OF_AN_OPENSTACK = """\
+OPENSTACK = """\
 version: 1
 nodes: [hk-1]
 prices:
@@ -64,8 +64,8 @@ tenants:
 
 @pytest.mark.parametrize(
     "text",
-    [SMALL, SAMPLE_FILE.read_text(encoding="utf-8"), OF_AN_OPENSTACK],
-    ids=["small", "sample", "of an OpenStack"],
+    [SMALL, SAMPLE_FILE.read_text(encoding="utf-8"), OPENSTACK],
+    ids=["small", "sample", "openstack"],
 )
 def test_a_dump_loaded_into_an_empty_store_gives_the_same_dump(engine: Engine, tmp_path: Path, text: str) -> None:
     load_text(engine, tmp_path, text)
@@ -86,7 +86,7 @@ def test_an_empty_store_gives_a_file_that_loads(engine: Engine, tmp_path: Path) 
     assert not load_text(engine, tmp_path, dump(engine)).changed
 
 
-def test_the_order_of_a_file_does_not_show_in_a_dump(engine: Engine, tmp_path: Path) -> None:
+def test_dump_does_not_depend_on_the_order_of_the_file(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, "version: 1\nnodes: [b, a]\ntenants: [{name: z}, {name: y}]\n")
     first = dump(engine)
     load_text(engine, tmp_path, "version: 1\n")
@@ -94,7 +94,7 @@ def test_the_order_of_a_file_does_not_show_in_a_dump(engine: Engine, tmp_path: P
     assert dump(engine) == first
 
 
-def test_other_readers_understand_a_dump(engine: Engine, tmp_path: Path) -> None:
+def test_dump_is_readable_by_other_yaml_parsers(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SAMPLE_FILE.read_text(encoding="utf-8"))
     data = yaml.safe_load(dump(engine))
     assert [tenant["name"] for tenant in data["tenants"]] == ["demo", "other", "provider"]
@@ -102,7 +102,7 @@ def test_other_readers_understand_a_dump(engine: Engine, tmp_path: Path) -> None
     assert all(isinstance(price["price"], str) for price in data["prices"])
 
 
-def test_chinese_stands_unescaped(engine: Engine, tmp_path: Path) -> None:
+def test_chinese_is_not_escaped(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     assert 'title: "上线"' in dump(engine)
 
@@ -122,7 +122,7 @@ def test_small_items_are_one_line_each(engine: Engine, tmp_path: Path) -> None:
 @example({word: word for word in ("null", "~", "true", "No", "on", "1", "1.0", "1e5", ".5", "0x1F", "0o7", "017")})
 @example({word: word for word in ("2026-01-01", "2026-01-01T00:00:00Z", "12:30:45", ".nan", ".inf", "=", "*a", "&a")})
 @example({word: word for word in ("[", "]", "{", "}", ",", ": ", "? ", "!a", "%", "@", "`", "|", ">", "---", "...")})
-def test_any_data_is_read_back_as_it_was_written(data: dict[str, Any]) -> None:
+def test_any_data_survives_a_round_trip_through_yaml(data: dict[str, Any]) -> None:
     document = read_document(flow(data).encode())
     assert document.problems == []
     assert exactly(as_json(document.data)) == exactly(as_json(data))
@@ -149,7 +149,7 @@ def test_any_structured_domain_survives_a_round_trip(
 @example("1e5")
 @example("2026-01-01")
 @example(" # x: {y} ")
-def test_any_name_that_a_store_has_survives_a_round_trip(engine: Engine, tmp_path: Path, name: str) -> None:
+def test_any_stored_name_survives_a_round_trip(engine: Engine, tmp_path: Path, name: str) -> None:
     load_text(engine, tmp_path, "version: 1\ntenants:\n- name: first\n", force=True)
     with engine.begin() as connection:
         connection.execute(tables.tenants.update().values(name=name))

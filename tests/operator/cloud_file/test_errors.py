@@ -1,4 +1,4 @@
-"""A file with problems is refused as a whole, and every problem is named with its line and place."""
+"""Invalid cloud files are rejected as a whole, and every problem is reported with its line and path."""
 
 from collections.abc import Sequence
 from datetime import UTC
@@ -22,13 +22,13 @@ RESOURCE = HEAD + "tenants:\n- name: demo\n  resources:\n  - "
 VOLUME = "{id: v-1, kind: volume, name: d, node: hk-1, size: 1, started: 2026-01-01}"
 
 
-def only(folder: Path, text: str | bytes) -> Problem:
-    (problem,) = problems_of(folder, text)
+def only_problem(directory: Path, text: str | bytes) -> Problem:
+    (problem,) = problems_of(directory, text)
     return problem
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "path", "words"),
+    ("text", "line", "path", "message"),
     [
         pytest.param("version: 1\nnodes: [a\n", 3, "", "is not YAML", id="syntax"),
         pytest.param("version: 1\nnews: @x\n", 2, "", "is not YAML", id="stray-character"),
@@ -52,14 +52,16 @@ def only(folder: Path, text: str | bytes) -> Problem:
         pytest.param("version: 1\nnews: [1e99999999999999999999]\n", 2, "news[0]", "too large", id="endless-float"),
     ],
 )
-def test_yaml_that_cannot_be_taken(tmp_path: Path, text: str | bytes, line: int, path: str | None, words: str) -> None:
-    problem = only(tmp_path, text)
+def test_unsupported_yaml_is_rejected(
+    tmp_path: Path, text: str | bytes, line: int, path: str | None, message: str
+) -> None:
+    problem = only_problem(tmp_path, text)
     assert problem.line == line
     assert path is None or problem.path in (path, f"'{path}'")
-    assert words in problem.message
+    assert message in problem.message
 
 
-def test_aliases_cannot_grow_without_bound(tmp_path: Path) -> None:
+def test_expansion_of_aliases_is_limited(tmp_path: Path) -> None:
     levels = [
         f"{name}: &{name} [{', '.join(f'*{below}' for _ in range(9))}]"
         for below, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -68,13 +70,13 @@ def test_aliases_cannot_grow_without_bound(tmp_path: Path) -> None:
     assert any("aliases expand to more than" in problem.message for problem in problems_of(tmp_path, text))
 
 
-def test_aliases_cannot_nest_without_bound(tmp_path: Path) -> None:
+def test_nesting_of_aliases_is_limited(tmp_path: Path) -> None:
     levels = [f"l{level}: &l{level} {'[' * 50}*l{level - 1}{']' * 50}" for level in range(1, 1000)]
     text = "\n".join(["l0: &l0 []", *levels])
     assert any("nested too deeply" in problem.message for problem in problems_of(tmp_path, text))
 
 
-def test_a_bad_key_does_not_hide_the_problems_around_it(tmp_path: Path) -> None:
+def test_invalid_key_does_not_hide_other_problems(tmp_path: Path) -> None:
     text = "version: 1\n5: x\nnodes: 5\nnodes: 6\n"
     assert [(problem.line, problem.path) for problem in problems_of(tmp_path, text)] == [
         (2, ""),
@@ -83,7 +85,7 @@ def test_a_bad_key_does_not_hide_the_problems_around_it(tmp_path: Path) -> None:
     ]
 
 
-def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
+def test_ordinary_aliases_are_accepted(tmp_path: Path) -> None:
     url = 'url: "https://www.example.com/"'
     first, second = f"id: url-00000001, type: &kind link, {url}", f"id: url-00000002, type: *kind, {url}"
     text = f"version: 1\nurls:\n- {{{first}}}\n- {{{second}}}\n"
@@ -206,8 +208,8 @@ def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
         (RESOURCE + "{id: v-1, kind: disk, name: d, started: 2026-01-01}\n", 7, "tenants[0].resources[0].kind", None),
     ],
 )
-def test_a_field_that_does_not_fit(tmp_path: Path, text: str, line: int, path: str, message: str | None) -> None:
-    problem = only(tmp_path, text)
+def test_invalid_field_is_rejected(tmp_path: Path, text: str, line: int, path: str, message: str | None) -> None:
+    problem = only_problem(tmp_path, text)
     assert (problem.line, problem.path) == (line, path)
     assert message is None or problem.message == message
 
@@ -227,13 +229,13 @@ def test_a_field_that_does_not_fit(tmp_path: Path, text: str, line: int, path: s
         ("1e999999999", "is too large"),
     ],
 )
-def test_a_price_that_is_none(tmp_path: Path, price: str, message: str) -> None:
+def test_invalid_price_is_rejected(tmp_path: Path, price: str, message: str) -> None:
     text = f"version: 1\nprices:\n- {{kind: volume, unit: gb, price: {price}, from: 2026-01-01}}\n"
-    assert only(tmp_path, text) == (3, "prices[0].price", message)
+    assert only_problem(tmp_path, text) == (3, "prices[0].price", message)
 
 
 @pytest.mark.parametrize(
-    ("account", "path", "words"),
+    ("account", "path", "message"),
     [
         ("{username: a, password: secret}", ".password", "use password_hash, or password_file"),
         ("{username: a}", "", "must have password_hash or password_file"),
@@ -247,7 +249,7 @@ def test_a_price_that_is_none(tmp_path: Path, price: str, message: str) -> None:
         ("{username: a, password_file: endless}", ".password_file", "1 to 1024 characters"),
     ],
 )
-def test_an_account_without_a_usable_password(tmp_path: Path, account: str, path: str, words: str) -> None:
+def test_account_without_a_usable_password_is_rejected(tmp_path: Path, account: str, path: str, message: str) -> None:
     (tmp_path / "f").write_text("secret\n")
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "short").write_text("eleven char\n")
@@ -255,18 +257,18 @@ def test_an_account_without_a_usable_password(tmp_path: Path, account: str, path
     (tmp_path / "endless").write_text("x" * 5000)
     problems = problems_of(tmp_path, ACCOUNT + account)
     assert [(problem.line, problem.path) for problem in problems[:1]] == [(7, f"tenants[0].accounts[0]{path}")]
-    assert words in problems[0].message
+    assert message in problems[0].message
 
 
-def test_a_password_never_shows_in_a_problem(tmp_path: Path) -> None:
+def test_password_never_appears_in_a_problem(tmp_path: Path) -> None:
     text = ACCOUNT + "{username: a, password: hunter2, password_hash: hunter2, role: hunter2x}"
-    with pytest.raises(CloudFileError) as refused:
+    with pytest.raises(CloudFileError) as error:
         read_cloud_file(write(tmp_path, text), UTC)
-    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "path", "words"),
+    ("text", "line", "path", "message"),
     [
         ("version: 1\nnodes:\n- a\n- b\n- a\n", 5, "nodes[2]", "duplicates nodes[0] on line 3"),
         (SMALL.replace("id: 2, name: 2C4G40G", "id: 1, name: 2C4G40G"), 5, "flavors[1].id", "flavors[0].id on line 4"),
@@ -292,13 +294,13 @@ def test_a_password_never_shows_in_a_problem(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_must_be_unique(tmp_path: Path, text: str, line: int, path: str, words: str) -> None:
-    problem = only(tmp_path, text)
+def test_duplicates_are_rejected(tmp_path: Path, text: str, line: int, path: str, message: str) -> None:
+    problem = only_problem(tmp_path, text)
     assert (problem.line, problem.path) == (line, path)
-    assert words in problem.message
+    assert message in problem.message
 
 
-def test_usernames_and_ids_are_unique_over_all_tenants(tmp_path: Path) -> None:
+def test_usernames_and_ids_are_unique_across_tenants(tmp_path: Path) -> None:
     second = SMALL[SMALL.index("    accounts:") : SMALL.index("  - name: other")]
     paths = [problem.path for problem in problems_of(tmp_path, SMALL + second)]
     assert paths == [
@@ -306,12 +308,12 @@ def test_usernames_and_ids_are_unique_over_all_tenants(tmp_path: Path) -> None:
         "tenants[1].accounts[1].username",
         "tenants[1].urls[0].id",
         "tenants[1].domains[0].id",
-        *(f"tenants[1].resources[{place}].id" for place in range(4)),
+        *(f"tenants[1].resources[{index}].id" for index in range(4)),
     ]
 
 
 @pytest.mark.parametrize(
-    ("resource", "field", "words"),
+    ("resource", "field", "message"),
     [
         (VOLUME.replace("hk-1", "hk-9"), "node", "is not listed under nodes"),
         (VOLUME.replace("node: hk-1, ", ""), "node", "must be on a node"),
@@ -323,29 +325,29 @@ def test_usernames_and_ids_are_unique_over_all_tenants(tmp_path: Path) -> None:
         ("{id: i, kind: image, name: i, node: hk-1, size: 1, started: 2026-01-01}", "started", "image has no price"),
     ],
 )
-def test_a_resource_that_cannot_be(tmp_path: Path, resource: str, field: str, words: str) -> None:
-    problem = only(tmp_path, RESOURCE + resource)
+def test_invalid_resource_is_rejected(tmp_path: Path, resource: str, field: str, message: str) -> None:
+    problem = only_problem(tmp_path, RESOURCE + resource)
     assert (problem.line, problem.path) == (7, f"tenants[0].resources[0].{field}")
-    assert words in problem.message
+    assert message in problem.message
 
 
-def test_a_price_by_a_unit_that_the_kind_does_not_have(tmp_path: Path) -> None:
+def test_price_with_a_unit_of_another_kind_is_rejected(tmp_path: Path) -> None:
     text = "version: 1\nprices:\n- {kind: instance, unit: gb, price: 1, from: 2026-01-01}\n"
-    assert only(tmp_path, text) == (3, "prices[0].unit", "instance is priced by each or vcpu or ram_gb")
+    assert only_problem(tmp_path, text) == (3, "prices[0].unit", "instance is priced by each or vcpu or ram_gb")
 
 
 @pytest.mark.parametrize(
     ("kind", "unit"),
     [("image", "gb"), ("loadbalance", "each"), ("instance", "vcpu"), ("instance", "ram_gb")],
 )
-def test_a_price_by_a_type_that_the_kind_does_not_have(tmp_path: Path, kind: str, unit: str) -> None:
+def test_price_with_an_unsupported_type_is_rejected(tmp_path: Path, kind: str, unit: str) -> None:
     text = f"version: 1\nprices:\n- {{kind: {kind}, unit: {unit}, type: x, price: 1, from: 2026-01-01}}\n"
-    words = "only instances by each (flavor) and volumes by gb can have a price per type"
-    assert only(tmp_path, text) == (3, "prices[0].type", words)
+    message = "only instances by each (flavor) and volumes by gb can have a price per type"
+    assert only_problem(tmp_path, text) == (3, "prices[0].type", message)
 
 
 @pytest.mark.parametrize(
-    ("project", "words"),
+    ("project", "message"),
     [
         ('""', "must be a project ID, an @ and"),
         ("b14723e1", "must be a project ID, an @ and"),
@@ -354,27 +356,29 @@ def test_a_price_by_a_type_that_the_kind_does_not_have(tmp_path: Path, kind: str
         ("p@id.example.com", "must have the URL of an identity service"),
     ],
 )
-def test_a_project_that_is_none(tmp_path: Path, project: str, words: str) -> None:
-    problem = only(tmp_path, f"version: 1\ntenants:\n- name: a\n  project: {project}\n")
+def test_invalid_project_is_rejected(tmp_path: Path, project: str, message: str) -> None:
+    problem = only_problem(tmp_path, f"version: 1\ntenants:\n- name: a\n  project: {project}\n")
     assert (problem.line, problem.path) == (4, "tenants[0].project")
-    assert words in problem.message
+    assert message in problem.message
 
 
-def test_a_resource_has_no_price_where_there_are_only_those_of_types(tmp_path: Path) -> None:
-    typed = INTERWOVEN.replace("unit: gb", "unit: gb, type: ssd")
-    assert only(tmp_path, typed).path == "tenants[0].resources[0].started"
+def test_type_price_does_not_apply_to_resources(tmp_path: Path) -> None:
+    typed = INTERDEPENDENT.replace("unit: gb", "unit: gb, type: ssd")
+    assert only_problem(tmp_path, typed).path == "tenants[0].resources[0].started"
 
 
-def test_a_price_of_an_unknown_node(tmp_path: Path) -> None:
+def test_price_of_an_unknown_node_is_rejected(tmp_path: Path) -> None:
     text = "version: 1\nprices:\n- {kind: volume, unit: gb, node: x, price: 1, from: 2026-01-01}\n"
-    assert only(tmp_path, text) == (3, "prices[0].node", "is not listed under nodes in this file")
+    assert only_problem(tmp_path, text) == (3, "prices[0].node", "is not listed under nodes in this file")
 
 
-@pytest.mark.parametrize(("value", "words"), [("2026-01-01", "put it in quotes"), (".nan", "JSON"), ("-.inf", "JSON")])
-def test_what_json_does_not_have_inside_a_domain(tmp_path: Path, value: str, words: str) -> None:
-    problem = only(tmp_path, DOMAINS + f"\n    cacheBehaviors: [1,\n      {{a: [x, {value}]}}]}}\n")
+@pytest.mark.parametrize(
+    ("value", "message"), [("2026-01-01", "put it in quotes"), (".nan", "JSON"), ("-.inf", "JSON")]
+)
+def test_non_json_value_in_a_domain_is_rejected(tmp_path: Path, value: str, message: str) -> None:
+    problem = only_problem(tmp_path, DOMAINS + f"\n    cacheBehaviors: [1,\n      {{a: [x, {value}]}}]}}\n")
     assert (problem.line, problem.path) == (9, "tenants[0].domains[0].cacheBehaviors[1].a[1]")
-    assert words in problem.message
+    assert message in problem.message
 
 
 def test_every_problem_is_listed_at_once(tmp_path: Path) -> None:
@@ -422,26 +426,26 @@ tenants:
     ]
 
 
-def test_each_problem_is_a_line_with_file_line_and_path(tmp_path: Path) -> None:
-    with pytest.raises(CloudFileError) as refused:
+def test_each_problem_is_printed_with_file_line_and_path(tmp_path: Path) -> None:
+    with pytest.raises(CloudFileError) as error:
         read_cloud_file(write(tmp_path, "version: 1\nnodes: [a, a]\nnews: 5\n"), UTC)
     file = tmp_path / "cloud.yaml"
-    assert str(refused.value).splitlines() == [
+    assert str(error.value).splitlines() == [
         f"{file}:2: nodes[1]: duplicates nodes[0] on line 2",
         f"{file}:3: news: must be a list",
     ]
 
 
 def test_a_key_cannot_forge_lines_in_the_list(tmp_path: Path) -> None:
-    assert only(tmp_path, 'version: 1\n"a\\nb": 1\n').path == r"'a\nb'"
+    assert only_problem(tmp_path, 'version: 1\n"a\\nb": 1\n').path == r"'a\nb'"
 
 
-def test_a_missing_file_is_refused_in_a_line(tmp_path: Path) -> None:
+def test_missing_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=r"nowhere\.yaml cannot be read: No such file or directory"):
         read_cloud_file(tmp_path / "nowhere.yaml", UTC)
 
 
-def test_a_refused_file_changes_nothing(engine: Engine, tmp_path: Path) -> None:
+def test_rejected_file_changes_nothing(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     before = contents(engine)
     with pytest.raises(CloudFileError):
@@ -462,22 +466,22 @@ def test_a_refused_file_changes_nothing(engine: Engine, tmp_path: Path) -> None:
         pytest.param(("t=2", "t=0"), id="no-pass"),
         pytest.param(("p=1", "p=9"), id="too-many-lanes"),
         pytest.param(("p=1", "p=\u0661"), id="foreign-digit"),
-        pytest.param((SECRET_HASH[-10:], ""), id="cut-off-to-no-whole-bytes"),
+        pytest.param((SECRET_HASH[-10:], ""), id="truncated"),
         pytest.param((SECRET_HASH[-1], "é"), id="not-ascii"),
     ],
 )
-def test_a_hash_that_no_login_should_use(tmp_path: Path, change: tuple[str, str]) -> None:
+def test_unsafe_password_hash_is_rejected(tmp_path: Path, change: tuple[str, str]) -> None:
     account = f'{{username: a, password_hash: "{SECRET_HASH.replace(*change)}"}}'
-    problem = only(tmp_path, ACCOUNT + account)
+    problem = only_problem(tmp_path, ACCOUNT + account)
     assert problem.path == "tenants[0].accounts[0].password_hash"
     assert "at least 36 MiB (memory times passes) and at most 64 MiB, 4 passes and 8 lanes" in str(problem)
 
 
-def places(folder: Path, text: str) -> list[tuple[int, str]]:
-    return [(problem.line, problem.path) for problem in problems_of(folder, text)]
+def locations(directory: Path, text: str) -> list[tuple[int, str]]:
+    return [(problem.line, problem.path) for problem in problems_of(directory, text)]
 
 
-def test_a_faulty_field_of_an_account_hides_none_of_its_other_problems(tmp_path: Path) -> None:
+def test_invalid_field_of_an_account_hides_no_other_problem(tmp_path: Path) -> None:
     text = (
         ACCOUNT
         + f"""{{username: ann, password_hash: "{SECRET_HASH}"}}
@@ -487,7 +491,7 @@ def test_a_faulty_field_of_an_account_hides_none_of_its_other_problems(tmp_path:
     colour: red
 """
     )
-    assert places(tmp_path, text) == [
+    assert locations(tmp_path, text) == [
         (8, "tenants[0].accounts[1].username"),
         (9, "tenants[0].accounts[1].role"),
         (10, "tenants[0].accounts[1].password_file"),
@@ -495,7 +499,7 @@ def test_a_faulty_field_of_an_account_hides_none_of_its_other_problems(tmp_path:
     ]
 
 
-def test_a_faulty_field_of_a_resource_hides_none_of_its_other_problems(tmp_path: Path) -> None:
+def test_invalid_field_of_a_resource_hides_no_other_problem(tmp_path: Path) -> None:
     text = (
         RESOURCE
         + f"""{VOLUME}
@@ -508,7 +512,7 @@ def test_a_faulty_field_of_a_resource_hides_none_of_its_other_problems(tmp_path:
     ended: 2023-01-01
 """
     )
-    assert places(tmp_path, text) == [
+    assert locations(tmp_path, text) == [
         (8, "tenants[0].resources[1].id"),
         (8, "tenants[0].resources[1].name"),
         (8, "tenants[0].resources[1].size"),
@@ -520,7 +524,7 @@ def test_a_faulty_field_of_a_resource_hides_none_of_its_other_problems(tmp_path:
     ]
 
 
-def test_a_tenant_without_a_name_hides_nothing_inside_it(tmp_path: Path) -> None:
+def test_tenant_without_a_name_hides_no_problem_inside_it(tmp_path: Path) -> None:
     text = (
         HEAD
         + f"""tenants:
@@ -535,7 +539,7 @@ def test_a_tenant_without_a_name_hides_nothing_inside_it(tmp_path: Path) -> None
 - {{name: demo}}
 """
     )
-    assert places(tmp_path, text) == [
+    assert locations(tmp_path, text) == [
         (5, "tenants[0].name"),
         (6, "tenants[0].accounts[0].password_file"),
         (7, "tenants[0].accounts[1]"),
@@ -549,16 +553,16 @@ def test_a_tenant_without_a_name_hides_nothing_inside_it(tmp_path: Path) -> None
     ]
 
 
-def test_two_passwords_are_one_too_many_whatever_they_are(tmp_path: Path) -> None:
+def test_two_passwords_are_rejected_even_if_both_are_invalid(tmp_path: Path) -> None:
     text = ACCOUNT + "{username: a, password_hash: md5, password_file: missing}\n"
-    assert places(tmp_path, text) == [
+    assert locations(tmp_path, text) == [
         (7, "tenants[0].accounts[0]"),
         (7, "tenants[0].accounts[0].password_file"),
         (7, "tenants[0].accounts[0].password_hash"),
     ]
 
 
-GOOD = f"""\
+VALID = f"""\
 version: 1
 nodes: [hk-1, hk-2]
 flavors:
@@ -601,8 +605,8 @@ class Fault(NamedTuple):
     path: str
 
     @property
-    def place(self) -> tuple[int, str]:
-        return GOOD.count("\n", 0, GOOD.index(self.good)) + 1, self.path
+    def location(self) -> tuple[int, str]:
+        return VALID.count("\n", 0, VALID.index(self.good)) + 1, self.path
 
 
 FAULTS = (
@@ -650,33 +654,33 @@ FAULTS = (
     Fault("name: laptop", "name: laptop, node: hk-1", "tenants[1].resources[0].node"),
     Fault("name: third, ", "", "tenants[2].name"),
 )
-"""Each can be there together with any others, and is then exactly one problem more."""
+"""Each can be combined with any others and adds exactly one problem."""
 
 
-def assert_exactly(folder: Path, faults: Sequence[Fault]) -> None:
+def assert_exactly_reported(directory: Path, faults: Sequence[Fault]) -> None:
     for name in ("ann-file", "bob-file"):
-        (folder / name).write_text("a long secret\n")
-    text = GOOD
+        (directory / name).write_text("a long secret\n")
+    text = VALID
     for fault in faults:
         assert text.count(fault.good) == 1
         text = text.replace(fault.good, fault.bad)
-    assert places(folder, text) == sorted(fault.place for fault in faults)
+    assert locations(directory, text) == sorted(fault.location for fault in faults)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.path)
-def test_each_fault_alone_and_all_others_without_it(tmp_path: Path, fault: Fault) -> None:
-    assert_exactly(tmp_path, [fault])
-    assert_exactly(tmp_path, [other for other in FAULTS if other is not fault])
+def test_each_fault_alone_and_all_others_are_reported(tmp_path: Path, fault: Fault) -> None:
+    assert_exactly_reported(tmp_path, [fault])
+    assert_exactly_reported(tmp_path, [other for other in FAULTS if other is not fault])
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(FAULTS), unique=True))
 @example(list(FAULTS))
-def test_any_faults_at_once_are_all_listed_and_nothing_else(tmp_path: Path, faults: list[Fault]) -> None:
-    assert_exactly(tmp_path, faults)
+def test_any_combination_of_faults_is_reported_exactly(tmp_path: Path, faults: list[Fault]) -> None:
+    assert_exactly_reported(tmp_path, faults)
 
 
-INTERWOVEN = f"""{HEAD}tenants:
+INTERDEPENDENT = f"""{HEAD}tenants:
 - name: demo
   accounts:
   - username: ann
@@ -721,13 +725,13 @@ INTERWOVEN = f"""{HEAD}tenants:
         ("originConfig: {}", "originConfig: []", "tenants[0].domains[0].originConfig"),
     ],
 )
-def test_a_faulty_field_is_no_reason_for_other_complaints(tmp_path: Path, good: str, bad: str, path: str) -> None:
-    assert INTERWOVEN.count(good) == 1
-    assert problems_of(tmp_path, INTERWOVEN) == []
-    assert only(tmp_path, INTERWOVEN.replace(good, bad)).path == path
+def test_invalid_field_causes_no_follow_up_problems(tmp_path: Path, good: str, bad: str, path: str) -> None:
+    assert INTERDEPENDENT.count(good) == 1
+    assert problems_of(tmp_path, INTERDEPENDENT) == []
+    assert only_problem(tmp_path, INTERDEPENDENT.replace(good, bad)).path == path
 
 
 @pytest.mark.parametrize("key", ["[key]", "", "a b"])
-def test_no_key_is_too_strange_to_be_told(tmp_path: Path, key: str) -> None:
+def test_unusual_keys_are_reported(tmp_path: Path, key: str) -> None:
     text = f'version: 1\nnodes: [a, a]\n"{key}": 1\n'
     assert [problem.line for problem in problems_of(tmp_path, text)] == [2, 3]

@@ -1,4 +1,4 @@
-"""One resource at a time: what is refused, and totals that stay true whatever is done in whatever order."""
+"""Changes of single resources, and counters that stay correct through random sequences of changes."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -27,21 +27,21 @@ from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.entities import NODES, RESOURCES, TENANTS, ChangeResult
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
-from tests.harness import HeldClock
+from tests.harness import FakeClock
 from tests.operator.clouds import (
     Rows,
-    assert_all_counted,
-    assert_counted,
+    assert_counters_correct,
+    assert_counters_match,
     by_name,
     contents,
-    counted_totals,
+    expected_totals,
     load_text,
     rows,
     rows_of_all,
     stored_totals,
 )
-from tests.operator.transactions import NOW, desk_of, last_line, refused
-from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
+from tests.operator.transactions import NOW, last_entry, rejected, transaction
+from tests.stores import copy_store, open_engine, release_databases, run, store_in
 
 pytestmark = pytest.mark.long
 
@@ -54,7 +54,7 @@ PRICES = "\n".join(
 CLOUD = (
     f"version: 1\nnodes: [n1, n2]\nprices:\n{PRICES}\ntenants: [{{name: t1, {UNLIMITED}}}, {{name: t2, {UNLIMITED}}}]\n"
 )
-FITTING: dict[str, dict[str, int]] = {"instance": {"vcpus": 2, "ram": 1500, "disk": 10}} | {
+SIZES_BY_KIND: dict[str, dict[str, int]] = {"instance": {"vcpus": 2, "ram": 1500, "disk": 10}} | {
     kind: {"size": 7} for kind in SIZED_IN_GB
 }
 
@@ -65,39 +65,39 @@ def store(engine_with: Callable[[str], Engine]) -> Engine:
     return engine_with(CLOUD)
 
 
-def record(desk: OperatorTransaction, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
+def record(tx: OperatorTransaction, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
     what = {"tenant": "t1", "id": resource_id, "kind": kind, "name": "a", "node": None if kind in NODELESS else "n1"}
-    RESOURCES.add(desk, {**what, **FITTING.get(kind, {}), **changes})
+    RESOURCES.add(tx, {**what, **SIZES_BY_KIND.get(kind, {}), **changes})
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_recorded(store: Engine, kind: Kind) -> None:
-    with desk_of(store) as desk:
-        record(desk, kind)
-    assert_all_counted(store)
-    assert len(counted_totals(rows(store, tables.resources))) == 1
+    with transaction(store) as tx:
+        record(tx, kind)
+    assert_counters_correct(store)
+    assert len(expected_totals(rows(store, tables.resources))) == 1
 
 
-def test_a_resource_starts_now_where_nothing_is_said(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-        assert RESOURCES.show(desk, "r-1")["started"] == format_utc(NOW)
+def test_resource_starts_now_by_default(store: Engine) -> None:
+    with transaction(store) as tx:
+        record(tx)
+        assert RESOURCES.show(tx, "r-1")["started"] == format_utc(NOW)
 
 
-def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk, started="2027-01-01", ended="2027-01-02")
+def test_ended_resource_can_be_recorded(store: Engine) -> None:
+    with transaction(store) as tx:
+        record(tx, started="2027-01-01", ended="2027-01-02")
     assert stored_totals(rows(store, tables.totals)) == {}
     assert rows(store, tables.resources)[0]["ended_at"] is not None
 
 
-@pytest.mark.parametrize("many", [0, 100_000], ids=["as of many", "as of few"])
-def test_those_that_run_now_are_listed_however_many_there_are(
+@pytest.mark.parametrize("many", [0, 100_000], ids=["many", "few"])
+def test_running_resources_are_listed_by_either_query(
     store: Engine, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cloudconsole.operator.entities.resources._MANY_RUNNING", many)
     hour = 3600
-    lives = {
+    intervals = {
         "a-ended": (NOW - 2 * hour, NOW - hour),
         "b-ends-now": (NOW - hour, NOW),
         "c-will-end": (NOW - hour, NOW + hour),
@@ -105,17 +105,17 @@ def test_those_that_run_now_are_listed_however_many_there_are(
         "e-begins-now": (NOW, None),
         "f-runs": (NOW - hour, None),
     }
-    with desk_of(store) as desk:
-        for name, (started, ended) in lives.items():
+    with transaction(store) as tx:
+        for name, (started, ended) in intervals.items():
             times = {"started": format_utc(started), **({} if ended is None else {"ended": format_utc(ended)})}
-            record(desk, "keypair", name, **times)
+            record(tx, "keypair", name, **times)
         for others in ({}, {"kind": "keypair"}, {"tenant": "t1"}, {"prefix": "a"}):
-            found = [each["id"] for each in RESOURCES.list(desk, {"running": True, **others})]
+            found = [each["id"] for each in RESOURCES.list(tx, {"running": True, **others})]
             assert found == ["c-will-end", "e-begins-now", "f-runs"], others
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "words"),
+    ("kind", "changes", "message"),
     [
         ("volume", {"size": 0}, "size: must be from 1"),
         ("volume", {"size": 2**31}, "size: must be from 1"),
@@ -139,39 +139,39 @@ def test_those_that_run_now_are_listed_however_many_there_are(
         ("volume", {"ended": "2027-01-01"}, "ended: must not be before its start, "),
     ],
 )
-def test_a_resource_that_cannot_be_recorded(store: Engine, kind: Kind, changes: dict[str, Any], words: str) -> None:
-    with refused(store, words) as desk:
-        record(desk, kind, **changes)
+def test_invalid_resource_is_rejected(store: Engine, kind: Kind, changes: dict[str, Any], message: str) -> None:
+    with rejected(store, message) as tx:
+        record(tx, kind, **changes)
 
 
-def test_an_id_is_recorded_once(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-    with refused(store, "resource r-1 already exists") as desk:
-        record(desk)
+def test_duplicate_id_is_rejected(store: Engine) -> None:
+    with transaction(store) as tx:
+        record(tx)
+    with rejected(store, "resource r-1 already exists") as tx:
+        record(tx)
 
 
-def test_a_node_without_a_price_of_its_own_or_for_all_is_refused(engine: Engine, tmp_path: Path) -> None:
+def test_node_without_a_price_is_rejected(engine: Engine, tmp_path: Path) -> None:
     price = "{kind: volume, unit: gb, node: n1, price: 1, from: 2026-01-01}"
     load_text(engine, tmp_path, f"version: 1\nnodes: [n1, n2]\nprices: [{price}]\ntenants: [{{name: t1}}]\n")
-    with desk_of(engine) as desk:
-        record(desk)
-    with refused(engine, "has no price") as desk:
-        RESOURCES.change(desk, "r-1", {"node": "n2"})
+    with transaction(engine) as tx:
+        record(tx)
+    with rejected(engine, "has no price") as tx:
+        RESOURCES.change(tx, "r-1", {"node": "n2"})
 
 
-def test_nothing_moves_to_where_it_would_have_had_no_price_at_its_start(engine: Engine, tmp_path: Path) -> None:
+def test_move_to_a_node_without_a_price_at_start_is_rejected(engine: Engine, tmp_path: Path) -> None:
     late = "  - {kind: volume, unit: gb, node: n2, price: 1, from: 2027-06-01}\n"
     only_first_node = PRICES.replace("kind: volume, unit: gb,", "kind: volume, unit: gb, node: n1,")
     load_text(engine, tmp_path, CLOUD.replace(PRICES, only_first_node + "\n" + late.rstrip()))
-    with desk_of(engine) as desk:
-        record(desk)
-    with refused(engine, "no price on this node at 2027-01-15T08:00:00Z", now=NOW + 10**8) as desk:
-        RESOURCES.change(desk, "r-1", {"node": "n2"})
+    with transaction(engine) as tx:
+        record(tx)
+    with rejected(engine, "no price on this node at 2027-01-15T08:00:00Z", now=NOW + 10**8) as tx:
+        RESOURCES.change(tx, "r-1", {"node": "n2"})
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"size": 0}, "size: must be from 1"),
         ({"vcpus": 1}, "vcpus: does not apply to the kind volume"),
@@ -184,129 +184,129 @@ def test_nothing_moves_to_where_it_would_have_had_no_price_at_its_start(engine: 
         ({"node": "n9"}, "node: there is no node n9"),
     ],
 )
-def test_a_change_that_does_not_fit_is_refused(store: Engine, changes: dict[str, Any], words: str) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-    with refused(store, words) as desk:
-        RESOURCES.change(desk, "r-1", changes)
+def test_invalid_change_is_rejected(store: Engine, changes: dict[str, Any], message: str) -> None:
+    with transaction(store) as tx:
+        record(tx)
+    with rejected(store, message) as tx:
+        RESOURCES.change(tx, "r-1", changes)
 
 
 def test_a_resource_can_be_renamed(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-        RESOURCES.change(desk, "r-1", {"name": "b"})
-        assert RESOURCES.show(desk, "r-1")["name"] == "b"
+    with transaction(store) as tx:
+        record(tx)
+        RESOURCES.change(tx, "r-1", {"name": "b"})
+        assert RESOURCES.show(tx, "r-1")["name"] == "b"
 
 
-def test_nothing_ends_before_it_starts(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-    with refused(store, f"ended: must not be before its start, {format_utc(START)}") as desk:
-        RESOURCES.end(desk, "r-1", format_utc(START - 1))
+def test_end_before_start_is_rejected(store: Engine) -> None:
+    with transaction(store) as tx:
+        record(tx)
+    with rejected(store, f"ended: must not be before its start, {format_utc(START)}") as tx:
+        RESOURCES.end(tx, "r-1", format_utc(START - 1))
 
 
-def test_what_has_ended_is_neither_changed_nor_ended_again(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-        RESOURCES.end(desk, "r-1")
-    with refused(store, "has already ended") as desk:
-        RESOURCES.change(desk, "r-1", {"size": 8})
-    with refused(store, "has already ended") as desk:
-        RESOURCES.end(desk, "r-1")
+def test_ended_resource_cannot_be_changed_or_ended_again(store: Engine) -> None:
+    with transaction(store) as tx:
+        record(tx)
+        RESOURCES.end(tx, "r-1")
+    with rejected(store, "has already ended") as tx:
+        RESOURCES.change(tx, "r-1", {"size": 8})
+    with rejected(store, "has already ended") as tx:
+        RESOURCES.end(tx, "r-1")
 
 
-def test_while_its_end_is_ahead_a_resource_is_changed_and_ended_anew(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-        RESOURCES.end(desk, "r-1", format_utc(NOW + 86_400))
-    with desk_of(store) as desk:
-        RESOURCES.change(desk, "r-1", {"name": "grown", "size": 8})
-        done = RESOURCES.end(desk, "r-1", format_utc(NOW + 60))
-    assert done.after is not None
-    assert (done.after["name"], done.after["size"], done.after["ended"]) == ("grown", 8, format_utc(NOW + 60))
-    with refused(store, "has already ended", now=NOW + 60) as desk:
-        RESOURCES.end(desk, "r-1", format_utc(NOW + 120))
+def test_resource_with_a_future_end_can_be_changed_and_ended(store: Engine) -> None:
+    with transaction(store) as tx:
+        record(tx)
+        RESOURCES.end(tx, "r-1", format_utc(NOW + 86_400))
+    with transaction(store) as tx:
+        RESOURCES.change(tx, "r-1", {"name": "grown", "size": 8})
+        result = RESOURCES.end(tx, "r-1", format_utc(NOW + 60))
+    assert result.after is not None
+    assert (result.after["name"], result.after["size"], result.after["ended"]) == ("grown", 8, format_utc(NOW + 60))
+    with rejected(store, "has already ended", now=NOW + 60) as tx:
+        RESOURCES.end(tx, "r-1", format_utc(NOW + 120))
 
 
-def test_what_is_not_there_cannot_be_changed(store: Engine) -> None:
-    with refused(store, "there is no resource r-9") as desk:
-        RESOURCES.change(desk, "r-9", {"size": 1})
-    with refused(store, "there is no resource r-9") as desk:
-        RESOURCES.end(desk, "r-9")
-    with refused(store, "there is no resource r-9") as desk:
-        RESOURCES.remove(desk, "r-9")
-    with refused(store, "there is no resource r-9") as desk:
-        RESOURCES.show(desk, "r-9")
+def test_unknown_resource_is_rejected_by_every_verb(store: Engine) -> None:
+    with rejected(store, "there is no resource r-9") as tx:
+        RESOURCES.change(tx, "r-9", {"size": 1})
+    with rejected(store, "there is no resource r-9") as tx:
+        RESOURCES.end(tx, "r-9")
+    with rejected(store, "there is no resource r-9") as tx:
+        RESOURCES.remove(tx, "r-9")
+    with rejected(store, "there is no resource r-9") as tx:
+        RESOURCES.show(tx, "r-9")
 
 
-def test_a_disabled_tenant_or_node_takes_no_new_resources(store: Engine) -> None:
-    with desk_of(store) as desk:
-        record(desk, resource_id="r-0")
-        record(desk, resource_id="r-00", node="n2")
-        TENANTS.disable(desk, "t2")
-        NODES.disable(desk, "n2")
-    with refused(store, "the tenant t2 is disabled and accepts no new resources", force=True) as desk:
-        record(desk, tenant="t2")
-    with refused(store, "the node n2 is disabled and accepts no new resources", force=True) as desk:
-        record(desk, node="n2")
-    with refused(store, "the node n2 is disabled") as desk:
-        RESOURCES.change(desk, "r-0", {"node": "n2"})
-    with desk_of(store) as desk:
-        assert RESOURCES.change(desk, "r-00", {"size": 9}).changed
+def test_disabled_tenant_or_node_accepts_no_new_resources(store: Engine) -> None:
+    with transaction(store) as tx:
+        record(tx, resource_id="r-0")
+        record(tx, resource_id="r-00", node="n2")
+        TENANTS.disable(tx, "t2")
+        NODES.disable(tx, "n2")
+    with rejected(store, "the tenant t2 is disabled and accepts no new resources", force=True) as tx:
+        record(tx, tenant="t2")
+    with rejected(store, "the node n2 is disabled and accepts no new resources", force=True) as tx:
+        record(tx, node="n2")
+    with rejected(store, "the node n2 is disabled") as tx:
+        RESOURCES.change(tx, "r-0", {"node": "n2"})
+    with transaction(store) as tx:
+        assert RESOURCES.change(tx, "r-00", {"size": 9}).changed
 
 
-def test_every_change_is_noted_with_before_and_after(store: Engine) -> None:
-    lines = []
-    with desk_of(store) as desk:
-        record(desk)
-    lines.append(last_line(store))
+def test_every_change_is_recorded_with_before_and_after(store: Engine) -> None:
+    entries = []
+    with transaction(store) as tx:
+        record(tx)
+    entries.append(last_entry(store))
     changes: tuple[Callable[[OperatorTransaction], ChangeResult], ...] = (
-        lambda desk: RESOURCES.change(desk, "r-1", {"size": 8}),
-        lambda desk: RESOURCES.end(desk, "r-1", "2027-02-01"),
-        lambda desk: RESOURCES.remove(desk, "r-1"),
+        lambda tx: RESOURCES.change(tx, "r-1", {"size": 8}),
+        lambda tx: RESOURCES.end(tx, "r-1", "2027-02-01"),
+        lambda tx: RESOURCES.remove(tx, "r-1"),
     )
     for change in changes:
-        with desk_of(store) as desk:
-            change(desk)
-        lines.append(last_line(store))
+        with transaction(store) as tx:
+            change(tx)
+        entries.append(last_entry(store))
     first = {"tenant": "t1", "id": "r-1", "kind": "volume", "name": "a", "node": "n1", "size": 7}
     first["started"] = "2027-01-15T08:00:00Z"
     second = first | {"size": 8}
     third = second | {"ended": "2027-02-01T00:00:00Z"}
-    assert [(line["change"], line["before"], line["after"]) for line in lines] == [
+    assert [(entry["change"], entry["before"], entry["after"]) for entry in entries] == [
         ("resource.add", None, first),
         ("resource.change", first, second),
         ("resource.end", second, third),
         ("resource.remove", third, None),
     ]
-    assert {(line["at"], line["actor"], line["subject"]) for line in lines} == {(NOW, "tester", "r-1")}
+    assert {(entry["at"], entry["actor"], entry["subject"]) for entry in entries} == {(NOW, "tester", "r-1")}
 
 
-def test_a_tenant_whose_resources_are_gone_can_be_removed(store: Engine, tmp_path: Path) -> None:
-    with desk_of(store) as desk:
-        record(desk)
-        RESOURCES.remove(desk, "r-1")
+def test_tenant_without_remaining_resources_can_be_removed(store: Engine, tmp_path: Path) -> None:
+    with transaction(store) as tx:
+        record(tx)
+        RESOURCES.remove(tx, "r-1")
     load_text(store, tmp_path, CLOUD.replace(f"{{name: t1, {UNLIMITED}}}, ", ""))
     assert list(by_name(store, tables.tenants)) == ["t2"]
 
 
 kinds = st.sampled_from(KINDS)
-places = st.integers(0, 50)
+indexes = st.integers(0, 50)
 counts = st.sampled_from([1, 2, 1023, 1024, 1025, 2**31 - 1])
 moments = st.integers(START, START + 10**6)
 
 
-class ResourceLife(RuleBasedStateMachine):
-    """Any order of changes and loads, over a real store."""
+class ResourceMachine(RuleBasedStateMachine):
+    """Random changes and loads over a real store."""
 
     template: Path
 
     def __init__(self) -> None:
         super().__init__()
         self._temporary = TemporaryDirectory()
-        self._folder = Path(self._temporary.name)
-        self._engine = open_engine(copy_store(self.template, self._folder / "data"), "cloud")
-        self._reader = store_in(self._folder / "data").reader()
+        self._directory = Path(self._temporary.name)
+        self._engine = open_engine(copy_store(self.template, self._directory / "data"), "cloud")
+        self._reader = store_in(self._directory / "data").reader()
         self._recorded = 0
         self._resources: Rows = []
 
@@ -314,79 +314,81 @@ class ResourceLife(RuleBasedStateMachine):
         run(self._reader.leave())
         self._reader.close()
         self._engine.dispose()
-        give_back_databases(self._folder)
+        release_databases(self._directory)
         self._temporary.cleanup()
 
-    @rule(kind=kinds, tenant=places, node=places, count=counts, other=counts, moment=moments)
+    @rule(kind=kinds, tenant=indexes, node=indexes, count=counts, other=counts, moment=moments)
     def record(self, kind: Kind, tenant: int, node: int, count: int, other: int, moment: int) -> None:
-        sizes = dict(zip(FITTING.get(kind, {}), (count, other, count), strict=False))
+        sizes = dict(zip(SIZES_BY_KIND.get(kind, {}), (count, other, count), strict=False))
         where = {"tenant": self._one(tables.tenants, tenant)}
         if kind not in NODELESS:
             where["node"] = self._one(tables.nodes, node)
         self._recorded += 1
-        with desk_of(self._engine) as desk:
-            record(desk, kind, f"r-{self._recorded}", started=format_utc(moment), **where, **sizes)
+        with transaction(self._engine) as tx:
+            record(tx, kind, f"r-{self._recorded}", started=format_utc(moment), **where, **sizes)
 
     @precondition(lambda self: bool(self._live()))
-    @rule(place=places, count=counts, other=counts)
-    def resize(self, place: int, count: int, other: int) -> None:
-        resource = self._choose(place)
-        sizes = dict(zip(FITTING.get(resource["kind"], {}), (count, other, other), strict=False))
-        with desk_of(self._engine) as desk:
-            RESOURCES.change(desk, resource["id"], sizes)
+    @rule(index=indexes, count=counts, other=counts)
+    def resize(self, index: int, count: int, other: int) -> None:
+        resource = self._choose(index)
+        sizes = dict(zip(SIZES_BY_KIND.get(resource["kind"], {}), (count, other, other), strict=False))
+        with transaction(self._engine) as tx:
+            RESOURCES.change(tx, resource["id"], sizes)
 
     @precondition(lambda self: bool(self._live()))
-    @rule(place=places, node=places)
-    def move(self, place: int, node: int) -> None:
-        resource = self._choose(place)
+    @rule(index=indexes, node=indexes)
+    def move(self, index: int, node: int) -> None:
+        resource = self._choose(index)
         if resource["kind"] not in NODELESS:
             name = self._one(tables.nodes, node)
-            with desk_of(self._engine) as desk:
-                RESOURCES.change(desk, resource["id"], {"node": name})
+            with transaction(self._engine) as tx:
+                RESOURCES.change(tx, resource["id"], {"node": name})
 
     @precondition(lambda self: bool(self._live()))
-    @rule(place=places, later=st.integers(0, 10**6))
-    def end(self, place: int, later: int) -> None:
-        resource = self._choose(place)
-        with desk_of(self._engine) as desk:
-            RESOURCES.end(desk, resource["id"], format_utc(resource["started_at"] + later))
+    @rule(index=indexes, later=st.integers(0, 10**6))
+    def end(self, index: int, later: int) -> None:
+        resource = self._choose(index)
+        with transaction(self._engine) as tx:
+            RESOURCES.end(tx, resource["id"], format_utc(resource["started_at"] + later))
 
     @precondition(lambda self: bool(self._resources))
-    @rule(place=places)
-    def remove(self, place: int) -> None:
-        with desk_of(self._engine) as desk:
-            RESOURCES.remove(desk, self._resources[place % len(self._resources)]["id"])
+    @rule(index=indexes)
+    def remove(self, index: int) -> None:
+        with transaction(self._engine) as tx:
+            RESOURCES.remove(tx, self._resources[index % len(self._resources)]["id"])
 
     @rule()
     def dump_and_load(self) -> None:
         before = contents(self._engine)
-        assert not load_text(self._engine, self._folder, dump(self._engine)).changed
+        assert not load_text(self._engine, self._directory, dump(self._engine)).changed
         assert contents(self._engine) == before
 
-    @rule(kept=st.sets(st.integers(1, 20)))
-    def load_without_some(self, kept: set[int]) -> None:
-        gone = tuple(f"{{id: r-{number}," for number in range(1, self._recorded + 1) if number not in kept)
+    @rule(remaining=st.sets(st.integers(1, 20)))
+    def load_without_some(self, remaining: set[int]) -> None:
+        removed = tuple(f"{{id: r-{number}," for number in range(1, self._recorded + 1) if number not in remaining)
         lines = dump(self._engine).splitlines()
-        text = "\n".join(line for line in lines if not (gone and line.strip().removeprefix("- ").startswith(gone)))
-        load_text(self._engine, self._folder, text)
-        assert len(rows(self._engine, tables.resources)) <= len(kept)
+        text = "\n".join(
+            line for line in lines if not (removed and line.strip().removeprefix("- ").startswith(removed))
+        )
+        load_text(self._engine, self._directory, text)
+        assert len(rows(self._engine, tables.resources)) <= len(remaining)
 
     @rule()
     def load_with_tenants_swapped(self) -> None:
         text = dump(self._engine)
         swapped = text.replace("- name: t1", "- name: ?").replace("- name: t2", "- name: t1")
-        load_text(self._engine, self._folder, swapped.replace("- name: ?", "- name: t2"))
+        load_text(self._engine, self._directory, swapped.replace("- name: ?", "- name: t2"))
 
     @invariant()
-    def totals_and_usage_are_what_is_there(self) -> None:
-        looked_at = (tables.tenants, tables.resources, tables.totals, tables.usage)
-        tenants, self._resources, totals, usage = rows_of_all(self._engine, *looked_at)
-        assert_counted(self._resources, totals, usage)
+    def counters_match_the_resources(self) -> None:
+        queried = (tables.tenants, tables.resources, tables.totals, tables.usage)
+        tenants, self._resources, totals, usage = rows_of_all(self._engine, *queried)
+        assert_counters_match(self._resources, totals, usage)
         self._assert_usage(tenants)
 
     def _assert_usage(self, tenants: Rows) -> None:
         now = START + 500_000
-        answers = EmbeddedCloud(self._reader, HeldClock(now), UTC)
+        cloud = EmbeddedCloud(self._reader, FakeClock(now), UTC)
         in_use = [
             row
             for row in self._resources
@@ -394,7 +396,7 @@ class ResourceLife(RuleBasedStateMachine):
         ]
         for tenant in tenants:
             own = [row for row in in_use if row["tenant_id"] == tenant["id"]]
-            usage = run(answers.usage_limits(Tenant(tenant["id"], ""))).record
+            usage = run(cloud.usage_limits(Tenant(tenant["id"], ""))).record
             by_kind = Counter(row["kind"] for row in own)
             assert (usage.total_instances_used, usage.total_volumes_used) == (by_kind["instance"], by_kind["volume"])
             assert (usage.total_snapshots_used, usage.total_floating_ips_used, usage.total_security_groups_used) == (
@@ -410,17 +412,17 @@ class ResourceLife(RuleBasedStateMachine):
     def _live(self) -> list[dict[str, Any]]:
         return [row for row in self._resources if row["ended_at"] is None]
 
-    def _choose(self, place: int) -> dict[str, Any]:
+    def _choose(self, index: int) -> dict[str, Any]:
         live = self._live()
-        return live[place % len(live)]
+        return live[index % len(live)]
 
-    def _one(self, table: Any, place: int) -> str:
+    def _one(self, table: Any, index: int) -> str:
         names = sorted(by_name(self._engine, table))
-        return names[place % len(names)]
+        return names[index % len(names)]
 
 
-def test_totals_and_usage_stay_true_through_any_life(stored: Callable[[str], Path]) -> None:
-    class OverTemplate(ResourceLife):
-        template = stored(CLOUD)
+def test_counters_stay_correct_through_random_changes(store_with: Callable[[str], Path]) -> None:
+    class OverTemplate(ResourceMachine):
+        template = store_with(CLOUD)
 
     run_state_machine_as_test(OverTemplate, settings=settings(max_examples=25, stateful_step_count=20, deadline=None))

@@ -1,4 +1,4 @@
-"""Backup and restore of a store that nobody serves: what is kept, what is refused, and what a failure leaves."""
+"""Backup and restore of a store that is not being served: contents, rejected backups and failures."""
 
 import bz2
 import gzip
@@ -23,7 +23,7 @@ from cloudconsole.operator.maintenance.backup import restore, stage_restore, wri
 from cloudconsole.store.base import BUSY_SECONDS, StoreError
 from cloudconsole.store.sqlite.backup import overwrite_database
 from cloudconsole.store.sqlite.store import prepare
-from tests.newer_version import NEWER, OWN, make_newer
+from tests.newer_version import CURRENT_REVISION, NEWER_REVISION, make_newer
 from tests.older_stores import make_older
 
 pytestmark = pytest.mark.embedded_only
@@ -36,9 +36,9 @@ def execute(data: Path, part: str, sql: str) -> list[tuple[object, ...]]:
         return connection.execute(sql).fetchall()
 
 
-def bring_back(file: Path, folder: Path, *, keep_sessions: bool = False) -> int:
-    with stage_restore(file, folder) as backup:
-        return restore(backup, folder, actor="ann", now=NOW, zone=UTC, keep_sessions=keep_sessions)
+def restore_backup(file: Path, directory: Path, *, keep_sessions: bool = False) -> int:
+    with stage_restore(file, directory) as backup:
+        return restore(backup, directory, actor="ann", now=NOW, zone=UTC, keep_sessions=keep_sessions)
 
 
 def nodes(data: Path) -> set[object]:
@@ -62,12 +62,12 @@ def backup(data: Path, tmp_path: Path) -> Path:
 # The backup
 
 
-def test_a_backup_is_for_its_owner_alone_and_leaves_nothing_beside_it(backup: Path, data: Path) -> None:
+def test_backup_is_private_and_leaves_no_other_files(backup: Path, data: Path) -> None:
     assert S_IMODE(backup.stat().st_mode) == 0o600
     assert {file.name for file in backup.parent.iterdir()} == {"b.tar", data.name}
 
 
-def test_a_manifest_leads_it_and_says_what_it_is(backup: Path) -> None:
+def test_backup_starts_with_a_manifest(backup: Path) -> None:
     with tarfile.open(backup) as tar:
         assert tar.getnames() == ["manifest.json", "cloud.db", "activity.db"]
         head = tar.extractfile("manifest.json")
@@ -77,7 +77,7 @@ def test_a_manifest_leads_it_and_says_what_it_is(backup: Path) -> None:
     assert set(manifest["files"]) == {"cloud", "activity"}
 
 
-def test_a_file_that_is_there_is_replaced_only_when_told(backup: Path, data: Path) -> None:
+def test_existing_file_is_replaced_only_with_force(backup: Path, data: Path) -> None:
     backup.write_text("precious")
     with pytest.raises(OperatorError, match="already exists: choose another name, or pass --force to replace it"):
         write_backup(data, backup, now=NOW)
@@ -86,12 +86,12 @@ def test_a_file_that_is_there_is_replaced_only_when_told(backup: Path, data: Pat
     assert tarfile.is_tarfile(backup)
 
 
-def test_a_folder_in_its_place_is_refused(data: Path, tmp_path: Path) -> None:
+def test_directory_as_target_is_rejected(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="is not a regular file"):
         write_backup(data, tmp_path, now=NOW, force=True)
 
 
-def test_a_link_in_its_place_is_not_followed(data: Path, tmp_path: Path) -> None:
+def test_symlink_as_target_is_not_followed(data: Path, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "b.tar").symlink_to("precious")
     (tmp_path / "loose.tar").symlink_to("not there")
@@ -102,14 +102,14 @@ def test_a_link_in_its_place_is_not_followed(data: Path, tmp_path: Path) -> None
     assert not (tmp_path / "not there").exists()
 
 
-def test_a_folder_that_is_not_there_is_named(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(OperatorError) as refused:
+def test_missing_directory_is_named(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(OperatorError) as error:
         write_backup(data, tmp_path / "none/b.tar", now=NOW)
-    words = f"{tmp_path}/none/b.tar cannot be written: there is no directory {tmp_path}/none: create it first"
-    assert str(refused.value) == words
+    message = f"{tmp_path}/none/b.tar cannot be written: there is no directory {tmp_path}/none: create it first"
+    assert str(error.value) == message
 
 
-def test_a_store_in_a_dangerous_folder_is_neither_copied_nor_replaced(backup: Path, data: Path) -> None:
+def test_store_in_a_world_writable_directory_is_rejected(backup: Path, data: Path) -> None:
     data.chmod(0o777)
     with pytest.raises(StoreError, match="chmod o-w"):
         write_backup(data, backup, now=NOW, force=True)
@@ -117,7 +117,7 @@ def test_a_store_in_a_dangerous_folder_is_neither_copied_nor_replaced(backup: Pa
         pass
 
 
-def test_a_damaged_store_is_not_backed_up_and_the_old_backup_stands(backup: Path, data: Path) -> None:
+def test_damaged_store_does_not_replace_the_old_backup(backup: Path, data: Path) -> None:
     before = backup.read_bytes()
     execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
     with pytest.raises(StoreError, match=r"the store is damaged; no backup was written: cloud\.db: a row of accounts "):
@@ -125,13 +125,13 @@ def test_a_damaged_store_is_not_backed_up_and_the_old_backup_stands(backup: Path
     assert backup.read_bytes() == before
 
 
-def test_someone_who_writes_has_not_written_yet(data: Path, tmp_path: Path) -> None:
+def test_backup_has_only_changes_committed_before_it(data: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(data / "cloud.db")) as writer:
         writer.execute("INSERT INTO nodes (name) VALUES ('after')")
         writer.commit()
         write_backup(data, tmp_path / "b.tar", now=NOW)
     execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('later')")
-    bring_back(tmp_path / "b.tar", tmp_path / "new")
+    restore_backup(tmp_path / "b.tar", tmp_path / "new")
     assert "after" in nodes(tmp_path / "new")
     assert "later" not in nodes(tmp_path / "new")
 
@@ -139,141 +139,141 @@ def test_someone_who_writes_has_not_written_yet(data: Path, tmp_path: Path) -> N
 # The restore
 
 
-def test_the_store_becomes_what_the_backup_holds(backup: Path, data: Path) -> None:
+def test_restore_replaces_the_contents_of_the_store(backup: Path, data: Path) -> None:
     before = nodes(data)
     execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('since')")
-    bring_back(backup, data)
+    restore_backup(backup, data)
     assert nodes(data) == before
     assert {file.name for file in data.iterdir()} <= {"cloud.db", "activity.db", "lock"}
 
 
-def test_it_leaves_a_line_in_the_trail(backup: Path, data: Path) -> None:
-    bring_back(backup, data)
-    line = execute(data, "cloud", "SELECT at, actor, change FROM operator_audit ORDER BY id DESC")[0]
-    assert line == (NOW, "ann", "restore")
+def test_restore_has_an_audit_entry(backup: Path, data: Path) -> None:
+    restore_backup(backup, data)
+    entry = execute(data, "cloud", "SELECT at, actor, change FROM operator_audit ORDER BY id DESC")[0]
+    assert entry == (NOW, "ann", "restore")
 
 
-def add_line(data: Path, change: str, at: int = NOW) -> None:
+def add_entry(data: Path, change: str, at: int = NOW) -> None:
     execute(data, "cloud", f"INSERT INTO operator_audit (at, actor, change) VALUES ({at}, 'bob', '{change}')")
 
 
-def trail(data: Path) -> list[tuple[object, ...]]:
+def audit_entries(data: Path) -> list[tuple[object, ...]]:
     return execute(data, "cloud", "SELECT id, change FROM operator_audit ORDER BY id")
 
 
-def test_lines_since_the_backup_stay_in_the_trail(data: Path, tmp_path: Path) -> None:
-    add_line(data, "before")
+def test_restore_keeps_audit_entries_since_the_backup(data: Path, tmp_path: Path) -> None:
+    add_entry(data, "before")
     write_backup(data, tmp_path / "b.tar", now=NOW)
-    add_line(data, "since")
-    add_line(data, "since then")
-    before = trail(data)
-    assert bring_back(tmp_path / "b.tar", data) == 2
-    *kept, (_, newest) = trail(data)
-    assert (kept, newest) == (before, "restore")
+    add_entry(data, "since")
+    add_entry(data, "since then")
+    before = audit_entries(data)
+    assert restore_backup(tmp_path / "b.tar", data) == 2
+    *preserved, (_, newest) = audit_entries(data)
+    assert (preserved, newest) == (before, "restore")
     (after,) = execute(data, "cloud", "SELECT after FROM operator_audit ORDER BY id DESC LIMIT 1")[0]
     assert json.loads(str(after))["audit_entries_retained"] == 2
 
 
-def test_lines_stay_however_often_and_in_which_order_backups_are_restored(data: Path, tmp_path: Path) -> None:
+def test_audit_entries_survive_restores_in_any_order(data: Path, tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
-        add_line(data, name)
+        add_entry(data, name)
         write_backup(data, tmp_path / f"{name}.tar", now=NOW)
-    kept = [bring_back(tmp_path / f"{name}.tar", data) for name in ("one", "three", "two", "two")]
-    assert kept == [2, 1, 3, 4]
-    assert [change for _, change in trail(data)][1:] == ["one", "two", "three", *["restore"] * 4]
+    preserved = [restore_backup(tmp_path / f"{name}.tar", data) for name in ("one", "three", "two", "two")]
+    assert preserved == [2, 1, 3, 4]
+    assert [change for _, change in audit_entries(data)][1:] == ["one", "two", "three", *["restore"] * 4]
 
 
-def test_lines_stay_when_another_stores_backup_is_restored(data: Path, tmp_path: Path) -> None:
+def test_audit_entries_survive_the_restore_of_another_store(data: Path, tmp_path: Path) -> None:
     other = copytree(data, tmp_path / "other")
-    add_line(data, "here")
-    add_line(other, "there")
+    add_entry(data, "here")
+    add_entry(other, "there")
     write_backup(other, tmp_path / "other.tar", now=NOW)
-    assert bring_back(tmp_path / "other.tar", data) == 1
-    assert [change for _, change in trail(data)] == ["load", "there", "here", "restore"]
+    assert restore_backup(tmp_path / "other.tar", data) == 1
+    assert [change for _, change in audit_entries(data)] == ["load", "there", "here", "restore"]
 
 
-def test_accesses_since_the_backup_stay_in_their_trail(backup: Path, data: Path) -> None:
+def test_restore_keeps_the_access_audit_since_the_backup(backup: Path, data: Path) -> None:
     execute(data, "activity", "INSERT INTO access_audit VALUES (NULL, 1, 'login', 'ann', '192.0.2.1', 'r')")
-    bring_back(backup, data)
+    restore_backup(backup, data)
     assert execute(data, "activity", "SELECT event, username FROM access_audit") == [("login", "ann")]
 
 
-def test_a_new_store_keeps_no_lines_of_another(backup: Path, data: Path, tmp_path: Path) -> None:
-    add_line(data, "since")
-    assert bring_back(backup, tmp_path / "new") == 0
-    assert [change for _, change in trail(tmp_path / "new")] == ["load", "restore"]
+def test_new_store_gets_only_the_audit_entries_of_the_backup(backup: Path, data: Path, tmp_path: Path) -> None:
+    add_entry(data, "since")
+    assert restore_backup(backup, tmp_path / "new") == 0
+    assert [change for _, change in audit_entries(tmp_path / "new")] == ["load", "restore"]
 
 
-def test_nobody_writes_while_the_last_is_done_for_what_is_put_back(backup: Path, data: Path, tmp_path: Path) -> None:
+def test_when_still_callback_runs_under_the_write_lock(backup: Path, data: Path, tmp_path: Path) -> None:
     with tarfile.open(backup) as tar:
         tar.extract("cloud.db", tmp_path, filter="data")
-    met = []
+    counts = []
 
     def write() -> None:
         with closing(sqlite3.connect(data / "cloud.db", timeout=0)) as writer:
             with pytest.raises(sqlite3.OperationalError, match="database is locked"):
                 writer.execute("INSERT INTO nodes (name) VALUES ('never')")
-            met.append(writer.execute("SELECT COUNT(*) FROM nodes").fetchone())
+            counts.append(writer.execute("SELECT COUNT(*) FROM nodes").fetchone())
         with closing(sqlite3.connect(tmp_path / "cloud.db")) as file, file:
             file.execute("INSERT INTO nodes (name) VALUES ('at last')")
 
     overwrite_database(data, "cloud", tmp_path / "cloud.db", when_locked=write)
-    assert len(met) == 1
+    assert len(counts) == 1
     assert "at last" in nodes(data)
 
 
-def test_no_line_is_lost_of_those_who_write_meanwhile(backup: Path, data: Path) -> None:
+def test_no_audit_entry_of_concurrent_writers_is_lost(backup: Path, data: Path) -> None:
     written: list[str] = []
     over = threading.Event()
 
     def keep_writing() -> None:
         while not over.is_set() or len(written) < 20:
-            add_line(data, f"line {len(written)}")
+            add_entry(data, f"line {len(written)}")
             written.append(f"line {len(written)}")
 
     with ThreadPoolExecutor(1) as threads:
         writing = threads.submit(keep_writing)
         for _ in range(5):
-            bring_back(backup, data)
+            restore_backup(backup, data)
         over.set()
         writing.result(60)
-    assert [change for _, change in trail(data) if str(change).startswith("line")] == written
+    assert [change for _, change in audit_entries(data) if str(change).startswith("line")] == written
 
 
-def test_all_sessions_end(data: Path, tmp_path: Path) -> None:
+def test_restore_ends_all_sessions(data: Path, tmp_path: Path) -> None:
     add_session(data, "before")
     write_backup(data, tmp_path / "b.tar", now=NOW)
     add_session(data, "since")
-    bring_back(tmp_path / "b.tar", data)
+    restore_backup(tmp_path / "b.tar", data)
     assert sessions(data) == set()
 
 
-def test_the_backups_sessions_can_be_kept(data: Path, tmp_path: Path) -> None:
+def test_restore_can_keep_the_sessions_of_the_backup(data: Path, tmp_path: Path) -> None:
     add_session(data, "before")
     write_backup(data, tmp_path / "b.tar", now=NOW)
     add_session(data, "since")
-    bring_back(tmp_path / "b.tar", data, keep_sessions=True)
+    restore_backup(tmp_path / "b.tar", data, keep_sessions=True)
     assert sessions(data) == {"before"}
 
 
-def test_a_store_keeps_its_own_key(data: Path, tmp_path: Path) -> None:
+def test_restore_keeps_the_csrf_key_of_the_store(data: Path, tmp_path: Path) -> None:
     execute(data, "activity", "INSERT INTO secrets VALUES ('csrf', x'01')")
     write_backup(data, tmp_path / "b.tar", now=NOW)
     execute(data, "activity", "UPDATE secrets SET value = x'02'")
-    bring_back(tmp_path / "b.tar", data)
+    restore_backup(tmp_path / "b.tar", data)
     assert execute(data, "activity", "SELECT name, value FROM secrets") == [("csrf", b"\x02")]
 
 
-def test_a_new_store_gets_the_backups_key(data: Path, tmp_path: Path) -> None:
+def test_new_store_gets_the_csrf_key_of_the_backup(data: Path, tmp_path: Path) -> None:
     execute(data, "activity", "INSERT INTO secrets VALUES ('csrf', x'01')")
     write_backup(data, tmp_path / "b.tar", now=NOW)
-    bring_back(tmp_path / "b.tar", tmp_path / "new")
+    restore_backup(tmp_path / "b.tar", tmp_path / "new")
     assert execute(tmp_path / "new", "activity", "SELECT name, value FROM secrets") == [("csrf", b"\x01")]
     assert S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
     assert S_IMODE((tmp_path / "new/cloud.db").stat().st_mode) == 0o600
 
 
-def test_a_store_of_another_page_size_takes_it(backup: Path, tmp_path: Path) -> None:
+def test_restore_into_a_store_with_another_page_size(backup: Path, tmp_path: Path) -> None:
     prepare(tmp_path / "new")
     for part in ("cloud", "activity"):
         with closing(sqlite3.connect(tmp_path / f"new/{part}.db", isolation_level=None)) as connection:
@@ -281,43 +281,41 @@ def test_a_store_of_another_page_size_takes_it(backup: Path, tmp_path: Path) -> 
             connection.execute("PRAGMA page_size = 8192")
             connection.execute("VACUUM")
             connection.execute("PRAGMA journal_mode = WAL")
-    bring_back(backup, tmp_path / "new")
+    restore_backup(backup, tmp_path / "new")
     assert execute(tmp_path / "new", "cloud", "PRAGMA page_size") == [(8192,)]
     assert nodes(tmp_path / "new")
 
 
-def test_a_gzipped_backup_is_taken(backup: Path, data: Path, tmp_path: Path) -> None:
+def test_gzipped_backup_is_accepted(backup: Path, data: Path, tmp_path: Path) -> None:
     (tmp_path / "b.tar.gz").write_bytes(gzip.compress(backup.read_bytes()))
-    bring_back(tmp_path / "b.tar.gz", data)
+    restore_backup(tmp_path / "b.tar.gz", data)
 
 
-def test_an_older_backup_is_brought_up_to_date(data: Path, tmp_path: Path) -> None:
+def test_older_backup_is_migrated(data: Path, tmp_path: Path) -> None:
     usage = execute(data, "cloud", "SELECT * FROM usage")
     make_older(data)
     write_backup(data, tmp_path / "b.tar", now=NOW)
-    bring_back(tmp_path / "b.tar", data)
+    restore_backup(tmp_path / "b.tar", data)
     assert usage
     assert execute(data, "cloud", "SELECT * FROM usage") == usage
     assert execute(data, "activity", "SELECT * FROM undeclared_proxies") == []
 
 
-def test_a_store_that_someone_keeps_writing_to_is_left_as_it_is(
-    backup: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restore_fails_while_a_writer_holds_the_lock(backup: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('since')")
     monkeypatch.setattr("cloudconsole.store.sqlite.backup.BUSY_SECONDS", BUSY_SECONDS / 1000)
     with closing(sqlite3.connect(data / "activity.db", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="is locked by another writer: try again"):
-            bring_back(backup, data)
+            restore_backup(backup, data)
     assert "since" in nodes(data)
 
 
-# What is refused, and changes nothing
+# Rejected backups, which change nothing
 
 
 def rewrite(file: Path, change: Callable[[str, bytes], bytes | None]) -> None:
-    """Write a backup anew with other contents; None leaves a file out."""
+    """Rewrite a backup with changed contents; None omits a file."""
     with tarfile.open(file) as tar:
         contents = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
     with tarfile.open(file, "w") as tar:
@@ -330,17 +328,17 @@ def rewrite(file: Path, change: Callable[[str, bytes], bytes | None]) -> None:
 
 
 def plant(file: Path, part: str, sql: str) -> None:
-    """Run some SQL in a database of a backup, with a manifest that fits."""
+    """Run SQL in a database of a backup and update the manifest to match."""
     changed: dict[str, bytes] = {}
 
     def change(name: str, content: bytes) -> bytes:
         return changed.get(name, content)
 
-    def look(name: str, content: bytes) -> bytes:
+    def collect(name: str, content: bytes) -> bytes:
         changed[name] = content
         return content
 
-    rewrite(file, look)
+    rewrite(file, collect)
     database = file.with_suffix(".planted")
     database.write_bytes(changed[f"{part}.db"])
     with closing(sqlite3.connect(database)) as connection:
@@ -354,7 +352,7 @@ def plant(file: Path, part: str, sql: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "sql", "names"),
+    ("part", "sql", "named_object"),
     [
         (
             "cloud",
@@ -397,61 +395,59 @@ def plant(file: Path, part: str, sql: str) -> None:
         ),
     ],
 )
-def test_a_backup_with_more_or_less_than_ours_is_refused(
-    backup: Path, data: Path, part: str, sql: str, names: str
+def test_backup_with_an_unexpected_schema_is_rejected(
+    backup: Path, data: Path, part: str, sql: str, named_object: str
 ) -> None:
     plant(backup, part, sql)
     before = nodes(data)
-    with pytest.raises(StoreError, match=f"is not a valid Cloud Console backup: .*{names}.* in {part}.db"):
-        bring_back(backup, data)
+    with pytest.raises(StoreError, match=f"is not a valid Cloud Console backup: .*{named_object}.* in {part}.db"):
+        restore_backup(backup, data)
     assert nodes(data) == before
 
 
-def test_a_backup_that_lies_about_its_revision_is_refused(backup: Path, data: Path) -> None:
+def test_backup_with_a_wrong_revision_is_rejected(backup: Path, data: Path) -> None:
     plant(backup, "cloud", "UPDATE alembic_version SET version_num = '0001'")
     with pytest.raises(StoreError, match=r"cloud\.db does not have revision"):
-        bring_back(backup, data)
+        restore_backup(backup, data)
 
 
-def test_what_sqlite_keeps_for_its_planner_is_fine(backup: Path, data: Path) -> None:
+def test_statistics_of_analyze_are_accepted(backup: Path, data: Path) -> None:
     plant(backup, "cloud", "ANALYZE")
-    bring_back(backup, data)
+    restore_backup(backup, data)
 
 
-def test_a_folder_where_everyone_could_swap_what_is_put_there_is_refused(
-    backup: Path, data: Path, tmp_path: Path
-) -> None:
+def test_directory_where_others_can_replace_files_is_rejected(backup: Path, data: Path, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
     with pytest.raises(StoreError, match=f"every user can replace files in {shared}"):
         write_backup(data, shared / "b.tar", now=NOW)
     with pytest.raises(StoreError, match=f"every user can replace files in {shared}"):
-        bring_back(backup, shared / "new")
+        restore_backup(backup, shared / "new")
     shared.chmod(0o1777)
     write_backup(data, shared / "b.tar", now=NOW)
-    bring_back(backup, shared / "new")
+    restore_backup(backup, shared / "new")
 
 
-def cut(file: Path) -> None:
+def truncated(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
-def nonsense(file: Path) -> None:
+def not_a_backup(file: Path) -> None:
     file.write_bytes(b"this is no backup" * 1000)
 
 
-def gzipped_and_cut(file: Path) -> None:
+def gzipped_and_truncated(file: Path) -> None:
     file.write_bytes(gzip.compress(file.read_bytes())[:-3000])
 
 
-def gzipped_and_spoilt(file: Path) -> None:
+def gzipped_and_corrupted(file: Path) -> None:
     content = bytearray(gzip.compress(file.read_bytes()))
     content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
     file.write_bytes(content)
 
 
-def bzipped_and_spoilt(file: Path) -> None:
+def bzipped_and_corrupted(file: Path) -> None:
     content = bz2.compress(file.read_bytes())
     file.write_bytes(content[:200] + b"spoilt" + content[206:])
 
@@ -464,7 +460,7 @@ def bad_manifest(file: Path) -> None:
     rewrite(file, lambda name, content: b"{}" if name == "manifest.json" else content)
 
 
-def of_the_future(file: Path) -> None:
+def with_newer_format(file: Path) -> None:
     rewrite(file, lambda _, content: content.replace(b'"format": 1', b'"format": 2'))
 
 
@@ -472,55 +468,57 @@ def without_activity(file: Path) -> None:
     rewrite(file, lambda name, content: None if name == "activity.db" else content)
 
 
-def one_bit_changed(file: Path) -> None:
+def one_byte_changed(file: Path) -> None:
     rewrite(file, lambda name, content: content[:-1] + b"!" if name == "cloud.db" else content)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("corrupt", "message"),
     [
-        (cut, "is not a"),
-        (nonsense, "is not a complete backup"),
-        (gzipped_and_cut, "is not a"),
-        (gzipped_and_spoilt, "is not a|is damaged"),
-        (bzipped_and_spoilt, "is not a"),
+        (truncated, "is not a"),
+        (not_a_backup, "is not a complete backup"),
+        (gzipped_and_truncated, "is not a"),
+        (gzipped_and_corrupted, "is not a|is damaged"),
+        (bzipped_and_corrupted, "is not a"),
         (without_manifest, "is not a backup: it does not start with manifest.json"),
         (bad_manifest, "is not a backup: its manifest cannot be read"),
-        (of_the_future, "was created by a newer Cloud Console"),
+        (with_newer_format, "was created by a newer Cloud Console"),
         (without_activity, "is not a complete backup: activity.db is missing or has another size"),
-        (one_bit_changed, "is damaged: cloud.db does not match its manifest; use another backup"),
+        (one_byte_changed, "is damaged: cloud.db does not match its manifest; use another backup"),
     ],
 )
-def test_what_is_no_good_backup_is_refused(backup: Path, data: Path, spoil: Callable[[Path], None], said: str) -> None:
+def test_corrupt_or_incomplete_backup_is_rejected(
+    backup: Path, data: Path, corrupt: Callable[[Path], None], message: str
+) -> None:
     execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('since')")
-    spoil(backup)
-    with pytest.raises(StoreError, match=said):
-        bring_back(backup, data)
+    corrupt(backup)
+    with pytest.raises(StoreError, match=message):
+        restore_backup(backup, data)
     assert "since" in nodes(data)
     assert not list(data.glob(".restore*"))
 
 
-def test_a_backup_of_a_newer_revision_is_refused(backup: Path, data: Path, tmp_path: Path) -> None:
+def test_backup_of_a_newer_revision_is_rejected(backup: Path, data: Path, tmp_path: Path) -> None:
     newer = copytree(data, tmp_path / "newer")
     execute(newer, "cloud", "UPDATE alembic_version SET version_num = '9999'")
     write_backup(newer, tmp_path / "newer.tar", now=NOW)
     with pytest.raises(StoreError, match=r"newer Cloud Console .*9999.*install that version"):
-        bring_back(tmp_path / "newer.tar", data)
-    bring_back(backup, data)
+        restore_backup(tmp_path / "newer.tar", data)
+    restore_backup(backup, data)
 
 
-def test_a_store_that_a_newer_version_migrated_is_not_replaced(backup: Path, data: Path) -> None:
-    make_newer(data, oldest_compatible=OWN)
-    with pytest.raises(StoreError, match=rf"newer Cloud Console \(revision {NEWER}\).*--to DIR"):
-        bring_back(backup, data)
+def test_store_migrated_by_a_newer_version_is_not_replaced(backup: Path, data: Path) -> None:
+    make_newer(data, oldest_compatible=CURRENT_REVISION)
+    with pytest.raises(StoreError, match=rf"newer Cloud Console \(revision {NEWER_REVISION}\).*--to DIR"):
+        restore_backup(backup, data)
 
 
-def test_a_missing_file_is_refused(data: Path, tmp_path: Path) -> None:
+def test_missing_backup_file_is_rejected(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="no such file"):
-        bring_back(tmp_path / "none.tar", data)
+        restore_backup(tmp_path / "none.tar", data)
 
 
-def test_a_store_that_cannot_be_opened_says_where_to_go_instead(backup: Path, data: Path) -> None:
+def test_error_for_an_unreadable_store_suggests_another_target(backup: Path, data: Path) -> None:
     (data / "cloud.db").write_bytes(b"rubbish" * 1000)
     with pytest.raises(StoreError, match="restore into an empty directory instead: --to DIR"):
-        bring_back(backup, data)
+        restore_backup(backup, data)

@@ -1,4 +1,4 @@
-"""Putting a file where an operator wants it, whatever others have put there."""
+"""Atomic output files, whatever exists at their path."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ def write(file: Path, content: bytes) -> None:
         target.write(content)
 
 
-def test_a_file_is_for_its_owner_alone_even_where_one_was_open_to_all(tmp_path: Path) -> None:
+def test_output_file_is_private_even_if_the_old_one_was_not(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
     (tmp_path / "file").chmod(0o666)
     write(tmp_path / "file", b"new")
@@ -24,7 +24,7 @@ def test_a_file_is_for_its_owner_alone_even_where_one_was_open_to_all(tmp_path: 
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-def test_the_old_file_stands_when_the_new_one_fails(tmp_path: Path) -> None:
+def test_old_file_remains_if_writing_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
     with pytest.raises(TypeError), atomic_output(tmp_path / "file") as outfile, outfile.opened() as target:
         target.writelines([b"half of", None])  # type: ignore[list-item]
@@ -32,7 +32,7 @@ def test_the_old_file_stands_when_the_new_one_fails(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_link_that_is_put_there_meanwhile_is_replaced_itself(tmp_path: Path) -> None:
+def test_symlink_created_meanwhile_is_replaced_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     with atomic_output(tmp_path / "file") as outfile, outfile.opened() as target:
         (tmp_path / "file").symlink_to("precious")
@@ -42,31 +42,31 @@ def test_a_link_that_is_put_there_meanwhile_is_replaced_itself(tmp_path: Path) -
     assert (tmp_path / "file").read_bytes() == b"new"
 
 
-def test_nobody_else_can_look_at_it_in_the_making(tmp_path: Path) -> None:
+def test_temporary_file_is_private(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     with atomic_output(tmp_path / "file") as outfile, outfile.opened():
         assert S_IMODE(outfile.folder.stat().st_mode) == 0o700
         assert S_IMODE(outfile.complete.stat().st_mode) == 0o600
 
 
-def test_a_folder_that_is_put_there_meanwhile_is_named_and_not_what_was_in_the_making(tmp_path: Path) -> None:
+def test_error_names_a_directory_created_meanwhile(tmp_path: Path) -> None:
     with (
-        pytest.raises(OperatorError) as refused,
+        pytest.raises(OperatorError) as error,
         atomic_output(tmp_path / "file") as outfile,
         outfile.opened(),
     ):
         (tmp_path / "file").mkdir()
-    assert str(refused.value) == f"{tmp_path}/file cannot be written: Is a directory"
+    assert str(error.value) == f"{tmp_path}/file cannot be written: Is a directory"
 
 
-def test_a_pipe_and_a_device_are_refused(tmp_path: Path) -> None:
+def test_pipe_device_and_directory_are_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
         with pytest.raises(OperatorError, match="is not a regular file: choose another name"):
             reject_output_file(file)
 
 
-def test_a_name_that_is_just_not_too_long_is_taken(tmp_path: Path) -> None:
+def test_only_too_long_file_names_are_rejected(tmp_path: Path) -> None:
     write(tmp_path / ("x" * 255), b"new")
     with pytest.raises(OperatorError, match="cannot be written: File name too long"):
         write(tmp_path / ("x" * 256), b"new")

@@ -1,4 +1,4 @@
-"""Databases with the console's tables: one for each test, and a server of one's own for those who stop it."""
+"""A database with the console's tables per test, and a private server for tests that stop or pause it."""
 
 from collections.abc import Iterator
 
@@ -10,20 +10,20 @@ from tests.databases import Databases
 
 
 @pytest.fixture
-def address(databases: Databases, with_tables: str) -> Dsn:
-    """Of a database of one's own with the tables."""
-    return Dsn(databases.address(with_tables))
+def address(databases: Databases, migrated_template: str) -> Dsn:
+    """The DSN of a database with the tables for this test."""
+    return Dsn(databases.address(migrated_template))
 
 
 @pytest.fixture(scope="module")
-def own() -> Iterator[PostgresServer]:
-    """A server to stop and to halt; whoever does so lets it go on."""
+def private_server() -> Iterator[PostgresServer]:
+    """A server to stop and pause; a test that does so must resume it."""
     with PostgresServer(durable=False) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def own_address(own: PostgresServer) -> Dsn:
-    """Of a database there with the tables."""
-    databases = Databases(own)
-    return Dsn(databases.address(databases.take(databases.with_tables)))
+def private_address(private_server: PostgresServer) -> Dsn:
+    """The DSN of a database with the tables on the private server."""
+    databases = Databases(private_server)
+    return Dsn(databases.address(databases.acquire(databases.migrated_template)))

@@ -1,4 +1,4 @@
-"""The tests' own databases: whatever one test has done to one, the next finds what is in the template."""
+"""The test databases: after any change by one test, the next test finds the template's content."""
 
 from contextlib import closing
 
@@ -21,8 +21,8 @@ def template(postgres: PostgresServer) -> str:
 
 
 def columns(postgres: PostgresServer, name: str) -> set[tuple[str, ...]]:
-    wanted = "column_name, data_type, column_default FROM information_schema.columns WHERE table_schema = 'public'"
-    return set(postgres.execute(f"SELECT {wanted}", name))
+    selected = "column_name, data_type, column_default FROM information_schema.columns WHERE table_schema = 'public'"
+    return set(postgres.execute(f"SELECT {selected}", name))
 
 
 def assert_like_template(postgres: PostgresServer, name: str) -> None:
@@ -51,48 +51,44 @@ def assert_like_template(postgres: PostgresServer, name: str) -> None:
         "CREATE INDEX more ON kept (word)",
     ],
 )
-def test_one_that_was_changed_is_what_the_template_is(
+def test_changed_database_is_restored_to_the_template(
     postgres: PostgresServer, databases: Databases, template: str, change: str
 ) -> None:
-    made = databases.take(template)
+    name = databases.acquire(template)
     for _ in range(2):
-        postgres.execute(change, made)
-        databases.give_back(made)
-        made = databases.take(template)
-        assert_like_template(postgres, made)
-        assert columns(postgres, made) == columns(postgres, template)
+        postgres.execute(change, name)
+        databases.release(name)
+        name = databases.acquire(template)
+        assert_like_template(postgres, name)
+        assert columns(postgres, name) == columns(postgres, template)
 
 
-def test_one_from_which_all_were_disconnected_is_used_again(
-    postgres: PostgresServer, databases: Databases, template: str
-) -> None:
-    made = databases.take(template)
+def test_disconnected_database_is_reused(postgres: PostgresServer, databases: Databases, template: str) -> None:
+    name = databases.acquire(template)
     for _ in range(2):
-        postgres.execute("DELETE FROM kept", made)
+        postgres.execute("DELETE FROM kept", name)
         postgres.execute(
             "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity"
-            f" WHERE datname = '{made}' AND pid <> pg_backend_pid()"
+            f" WHERE datname = '{name}' AND pid <> pg_backend_pid()"
         )
-        databases.give_back(made)
-        assert databases.take(template) == made
-        assert_like_template(postgres, made)
+        databases.release(name)
+        assert databases.acquire(template) == name
+        assert_like_template(postgres, name)
 
 
-def test_whoever_is_still_connected_is_disconnected(
-    postgres: PostgresServer, databases: Databases, template: str
-) -> None:
-    made = databases.take(template)
-    with closing(postgres.connect(made)) as left:
-        left.execute("BEGIN; DELETE FROM kept")
-        databases.give_back(made)
-        assert databases.take(template) == made
-        assert_like_template(postgres, made)
+def test_remaining_connections_are_closed(postgres: PostgresServer, databases: Databases, template: str) -> None:
+    name = databases.acquire(template)
+    with closing(postgres.connect(name)) as connection:
+        connection.execute("BEGIN; DELETE FROM kept")
+        databases.release(name)
+        assert databases.acquire(template) == name
+        assert_like_template(postgres, name)
 
 
-def test_a_used_one_can_become_a_template(postgres: PostgresServer, databases: Databases, template: str) -> None:
-    databases.give_back(databases.take(template))
-    used = databases.take(template)
+def test_used_database_can_become_a_template(postgres: PostgresServer, databases: Databases, template: str) -> None:
+    databases.release(databases.acquire(template))
+    used = databases.acquire(template)
     postgres.execute("UPDATE kept SET word = 'd'", used)
-    made = databases.take(used)
-    assert made != used
-    assert postgres.execute("SELECT DISTINCT word FROM kept", made) == [("d",)]
+    name = databases.acquire(used)
+    assert name != used
+    assert postgres.execute("SELECT DISTINCT word FROM kept", name) == [("d",)]

@@ -1,4 +1,4 @@
-"""The doctor's look at a real PostgreSQL: what it finds in order, and each thing that is not."""
+"""Database checks of the doctor on a real PostgreSQL."""
 
 import subprocess
 import time
@@ -18,49 +18,49 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import postgres
 from cloudconsole.server.doctor.postgres import check_database
 from cloudconsole.server.doctor.results import DoctorContext, Finding
-from cloudconsole.server.doctor.runner import run_checks as examine_all
+from cloudconsole.server.doctor.runner import run_checks
 from cloudconsole.store.postgres.dsn import Dsn, without_password
 from tests.databases import Databases
 from tests.harness import CERTIFICATES
-from tests.scale.postgres.watching import execute
+from tests.scale.postgres.manual_lease import execute
 
 REGION = "https://identity.example.com/v3"
 
-Examine = Callable[..., Finding]
+Check = Callable[..., Finding]
 
 
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Databases]:
-    """Of a server that keeps its word, as that of most tests does not."""
+    """Databases of a durable server; most tests use a non-durable one."""
     with PostgresServer() as server, closing(Databases(server)) as databases:
         yield databases
 
 
 @pytest.fixture
 def address(durable: Databases) -> Iterator[Dsn]:
-    name = durable.take(durable.with_tables)
+    name = durable.acquire(durable.migrated_template)
     yield Dsn(durable.address(name))
-    durable.give_back(name)
+    durable.release(name)
 
 
 @pytest.fixture
-def examine(address: Dsn) -> Examine:
-    def examine(*, database: str = address.given, **more: Any) -> Finding:
-        settings = Settings(database=database, **more)
-        (finding,) = check_database(DoctorContext(settings, [], time.time()))
+def check(address: Dsn) -> Check:
+    def check(*, database: str = address.given, **settings: Any) -> Finding:
+        context = DoctorContext(Settings(database=database, **settings), [], time.time())
+        (finding,) = check_database(context)
         return finding
 
-    return examine
+    return check
 
 
-def test_a_database_in_order_is_said_to_be(examine: Examine) -> None:
-    finding = examine()
+def test_healthy_database_is_ok(check: Check) -> None:
+    finding = check()
     assert finding.level == "ok"
     assert finding.text.endswith("is reachable and up to date, and records changes")
 
 
 @pytest.mark.parametrize(
-    ("harm", "level", "text"),
+    ("damage", "level", "text"),
     [
         ("ALTER TABLE quotas DISABLE TRIGGER signal_changed", "problem", "change log triggers are active"),
         ("UPDATE alembic_version SET version_num = '0007'", "problem", "it has revision 0007"),
@@ -69,19 +69,19 @@ def test_a_database_in_order_is_said_to_be(examine: Examine) -> None:
         ("DROP TABLE signals", "problem", 'relation "signals" does not exist'),
     ],
 )
-def test_what_is_not_in_order_is_told(examine: Examine, address: Dsn, harm: str, level: str, text: str) -> None:
-    execute(address, harm)
-    finding = examine()
+def test_each_problem_is_reported_with_a_fix(check: Check, address: Dsn, damage: str, level: str, text: str) -> None:
+    execute(address, damage)
+    finding = check()
     assert (finding.level, text in finding.text) == (level, True)
     assert finding.fix
 
 
-@pytest.mark.parametrize("harm", ["DROP TABLE alembic_version", "UPDATE alembic_version SET version_num = '9999'"])
-def test_no_check_looks_into_tables_that_are_not_this_programs(address: Dsn, harm: str) -> None:
-    execute(address, harm)
-    results = examine_all(DoctorContext(Settings(database=address.given, port=0), [], time.time()))
-    unseen = [result.check for result in results if result.text == "skipped: the database cannot be used"]
-    assert unseen == [
+@pytest.mark.parametrize("damage", ["DROP TABLE alembic_version", "UPDATE alembic_version SET version_num = '9999'"])
+def test_other_checks_skip_an_unusable_database(address: Dsn, damage: str) -> None:
+    execute(address, damage)
+    results = run_checks(DoctorContext(Settings(database=address.given, port=0), [], time.time()))
+    skipped = [result.check for result in results if result.text == "skipped: the database cannot be used"]
+    assert skipped == [
         "totals",
         "prices",
         "times in the store",
@@ -94,81 +94,77 @@ def test_no_check_looks_into_tables_that_are_not_this_programs(address: Dsn, har
     assert not [result.text for result in results if result.text.startswith("failed: ")]
 
 
-def test_signals_that_nobody_sweeps_are_told(examine: Examine, address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpurged_change_log_is_reported(check: Check, address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "MAX_SIGNALS", 1)
     execute(address, "INSERT INTO tenants (name) VALUES ('Acme')")
-    assert (examine().level, "change log" in examine().text) == ("warning", True)
+    assert (check().level, "change log" in check().text) == ("warning", True)
 
 
-def test_a_database_that_may_lose_what_it_acknowledged_is_told(durable: Databases) -> None:
-    with PostgresServer(durable=False) as careless:
-        databases = Databases(careless)
-        given = databases.address(databases.take(databases.with_tables))
-        (finding,) = check_database(DoctorContext(Settings(database=given), [], time.time()))
+def test_database_that_may_lose_commits_is_reported(durable: Databases) -> None:
+    with PostgresServer(durable=False) as server:
+        databases = Databases(server)
+        database = databases.address(databases.acquire(databases.migrated_template))
+        (finding,) = check_database(DoctorContext(Settings(database=database), [], time.time()))
     assert (finding.level, "may lose" in finding.text) == ("warning", True)
 
 
 @pytest.mark.parametrize(
-    ("mode", "is_told"), [(0o644, True), (0o602, True), (0o660, True), (0o640, False), (0o400, False)]
+    ("mode", "is_reported"), [(0o644, True), (0o602, True), (0o660, True), (0o640, False), (0o400, False)]
 )
-def test_a_password_file_that_is_open_to_others_is_told(address: Dsn, tmp_path: Path, mode: int, is_told: bool) -> None:
+def test_password_file_open_to_others_is_reported(address: Dsn, tmp_path: Path, mode: int, is_reported: bool) -> None:
     file = tmp_path / "password"
     file.write_text("console-database")
     file.chmod(mode)
     settings = Settings(database=address.given, database_password_file=file)
     (finding,) = check_database(DoctorContext(settings, [], time.time()))
-    assert finding.level == ("warning" if is_told else "ok")
-    assert (str(file) in finding.text) is is_told
+    assert finding.level == ("warning" if is_reported else "ok")
+    assert (str(file) in finding.text) is is_reported
 
 
-def test_one_that_is_not_there_is_told_once(address: Dsn, tmp_path: Path) -> None:
+def test_missing_password_file_is_reported_once(address: Dsn, tmp_path: Path) -> None:
     settings = Settings(database=address.given, database_password_file=tmp_path / "none")
     (finding,) = check_database(DoctorContext(settings, [], time.time()))
     assert (finding.level, "cannot be read" in finding.text) == ("problem", True)
 
 
 @pytest.mark.parametrize(("identity", "needed"), [((), 1800), ((IdentityEndpoint(REGION, KEYSTONE),), 2000)])
-def test_more_workers_than_connections_are_told(
-    examine: Examine, identity: tuple[IdentityEndpoint, ...], needed: int
+def test_too_few_connections_for_the_workers_are_reported(
+    check: Check, identity: tuple[IdentityEndpoint, ...], needed: int
 ) -> None:
-    finding = examine(workers=200, identity=identity, token_keys=Path("token-keys"))
+    finding = check(workers=200, identity=identity, token_keys=Path("token-keys"))
     assert (finding.level, f"200 workers may need {needed} more" in finding.text) == ("warning", True)
 
 
 @pytest.mark.parametrize("seconds", [-5, 5])
-def test_clocks_apart_are_told(examine: Examine, monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
+def test_clock_difference_is_reported(check: Check, monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
     monkeypatch.setattr(postgres, "time", SimpleNamespace(time=lambda: time.time() + seconds))
-    finding = examine()
+    finding = check()
     assert (finding.level, "differ by 5 s" in finding.text) == ("warning", True)
 
 
-def test_a_database_that_takes_long_to_answer_has_no_other_time(
-    examine: Examine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked_and_answered = iter([time.time() - 60, time.time() + 60])
-    monkeypatch.setattr(postgres, "time", SimpleNamespace(time=lambda: next(asked_and_answered)))
-    assert examine().level == "ok"
+def test_slow_response_is_not_a_clock_difference(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_readings = iter([time.time() - 60, time.time() + 60])
+    monkeypatch.setattr(postgres, "time", SimpleNamespace(time=lambda: next(clock_readings)))
+    assert check().level == "ok"
 
 
 @pytest.mark.parametrize("has_file", [False, True], ids=["address", "file"])
-def test_a_wrong_password_is_told_from_a_server_that_is_down(
-    examine: Examine, address: Dsn, tmp_path: Path, has_file: bool
+def test_wrong_password_is_not_reported_as_an_outage(
+    check: Check, address: Dsn, tmp_path: Path, has_file: bool
 ) -> None:
     file = tmp_path / "password"
     file.write_text("wrong")
     file.chmod(0o600)
     if has_file:
-        finding = examine(database_password_file=file)
+        finding = check(database_password_file=file)
         assert finding.fix == f"write the role's password to {file}"
     else:
-        finding = examine(database=f"{address.given}?password=wrong")
+        finding = check(database=f"{address.given}?password=wrong")
         assert finding.fix.endswith("set database_password_file")
     assert finding.level == "problem"
 
 
-def test_an_untrusted_certificate_is_told_from_a_server_that_is_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_untrusted_certificate_is_not_reported_as_an_outage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     with PostgresServer(tls=True, durable=False) as server:
         server.create_database("cloud")
@@ -178,25 +174,25 @@ def test_an_untrusted_certificate_is_told_from_a_server_that_is_down(
             assert (finding.level, "sslrootcert" in finding.fix) == ("problem", True), finding
 
 
-def test_the_command_ends_the_transaction_that_locks_the_tables_of_logins(
-    examine: Examine, address: Dsn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_suggested_command_ends_the_locking_transaction(
+    check: Check, address: Dsn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "BUSY_SECONDS", 0)
     file = tmp_path / "the password"
     file.write_text(str(conninfo_to_dict(address.given)["password"]))
     file.chmod(0o600)
-    given: dict[str, Any] = {"database": without_password(address.given), "database_password_file": file}
+    settings: dict[str, Any] = {"database": without_password(address.given), "database_password_file": file}
     with psycopg.connect(address.given) as holder:
         holder.execute("LOCK TABLE sessions")
-        finding = examine(**given)
+        finding = check(**settings)
         assert "locks the login tables: logins get 503" in finding.text
         subprocess.run(["sh", "-c", finding.command], check=True, capture_output=True, timeout=60)
         with pytest.raises(psycopg.OperationalError):
             holder.execute("SELECT 1")
-    assert examine(**given).level == "ok"
+    assert check(**settings).level == "ok"
 
 
-def test_a_database_that_is_not_there_is_told_without_its_password(examine: Examine, address: Dsn) -> None:
-    finding = examine(database=f"{address.given.rpartition('/')[0]}/no_such?password=hunter2")
+def test_missing_database_is_reported_without_its_password(check: Check, address: Dsn) -> None:
+    finding = check(database=f"{address.given.rpartition('/')[0]}/no_such?password=hunter2")
     assert (finding.level, "no_such" in finding.text) == ("problem", True)
     assert "hunter2" not in finding.text

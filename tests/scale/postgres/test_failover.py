@@ -1,4 +1,4 @@
-"""The primary dies and its standby takes over: calls are refused meanwhile, and nothing acknowledged is lost."""
+"""Failover from a dead primary to its standby: requests fail in between, and no acknowledged change is lost."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,13 +12,13 @@ from cluster.replica import Replica
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import eventually
-from tests.harness import Caller, OverHttp, Reply
+from tests.harness import ApiClient, HttpTransport, Reply
 from tests.server.commands.conftest import Run
 
 pytestmark = pytest.mark.long
 
 CORES: Final = 4321
-"""Of a quota that the sample does not have."""
+"""A quota value that does not occur in the sample."""
 
 
 @pytest.fixture
@@ -35,51 +35,51 @@ def standby(primary: PostgresServer) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def wire(primary: PostgresServer) -> Iterator[FaultyProxy]:
-    """By which the console reaches the primary."""
-    with FaultyProxy(primary.port) as wire:
-        yield wire
+def proxy(primary: PostgresServer) -> Iterator[FaultyProxy]:
+    """The proxy between the console and the primary."""
+    with FaultyProxy(primary.port) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-def address(primary: PostgresServer, standby: PostgresServer, wire: FaultyProxy) -> str:
-    return primary.address("console", wire.port, standby.port)
+def address(primary: PostgresServer, standby: PostgresServer, proxy: FaultyProxy) -> str:
+    return primary.address("console", proxy.port, standby.port)
 
 
 @pytest.fixture
-def caller(address: str) -> Iterator[Caller]:
-    with Replica({"database": address}, flags=["--sample"]) as replica, closing(OverHttp(replica.base)) as http:
-        yield Caller(http)
+def client(address: str) -> Iterator[ApiClient]:
+    with Replica({"database": address}, flags=["--sample"]) as replica, closing(HttpTransport(replica.base)) as http:
+        yield ApiClient(http)
 
 
-@pytest.mark.parametrize("says_so", [True, False], ids=["a process dies", "a machine dies"])
-def test_a_console_follows_to_the_standby_with_all_that_was_acknowledged(
-    says_so: bool,
+@pytest.mark.parametrize("closes_connections", [True, False], ids=["process dies", "machine dies"])
+def test_failover_to_the_standby_loses_no_commit(
+    closes_connections: bool,
     primary: PostgresServer,
     standby: PostgresServer,
-    wire: FaultyProxy,
+    proxy: FaultyProxy,
     address: str,
-    caller: Caller,
+    client: ApiClient,
     cloudconsole: Run,
 ) -> None:
     def usage() -> Reply:
-        return caller.call("GetUsageLimits")
+        return client.call("GetUsageLimits")
 
-    assert caller.login().status == 200
+    assert client.login().status == 200
     assert cloudconsole("admin", "quota", "change", "demo", "--cores", CORES, "--database", address).code == 0
-    # In memory from now on: it is answered until the lease is over, and then not before there is another.
+    # From now on cached: served until the lease expires, and then not before there is a new one.
     assert usage().data["maxTotalCores"] == CORES
-    if not says_so:
-        wire.black_hole()
+    if not closes_connections:
+        proxy.black_hole()
     primary.kill()
     eventually(lambda: usage().status == 503)
     assert standby.execute("SELECT pg_is_in_recovery()") == [(True,)]
     assert [usage().status for _ in range(20)] == [503] * 20
-    assert Caller(caller.wire).login().status == 503
+    assert ApiClient(client.transport).login().status == 503
     standby.promote()
-    served = eventually(lambda: reply if (reply := usage()).status == 200 else None)
-    assert served.data["maxTotalCores"] == CORES
-    cookies = dict(caller.cookies)
-    assert caller.logout().status == 200
-    assert Caller(caller.wire, cookies).call("GetUsageLimits").status == 401
-    assert caller.login().status == 200
+    reply_after_failover = eventually(lambda: reply if (reply := usage()).status == 200 else None)
+    assert reply_after_failover.data["maxTotalCores"] == CORES
+    cookies = dict(client.cookies)
+    assert client.logout().status == 200
+    assert ApiClient(client.transport, cookies).call("GetUsageLimits").status == 401
+    assert client.login().status == 200

@@ -1,4 +1,4 @@
-"""A browser without a browser: it reads pages, fills in the forms that they show, sends them and follows on."""
+"""A minimal browser: parses pages, fills in and submits their forms, and follows redirects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import urlencode
 
-from tests.harness import FORM, Caller, InProcess, Reply
+from tests.harness import FORM, ApiClient, InProcessTransport, Reply
 
 SIGN_IN: Final = "/admin/sign-in/"
 _VOID: Final = {"input", "meta", "link", "br"}
@@ -14,7 +14,7 @@ _VOID: Final = {"input", "meta", "link", "br"}
 
 @dataclass
 class Form:
-    """A form as it stands on a page: its fields with their values, those of unticked boxes left out."""
+    """A form on a page: its fields and their values, without unticked checkboxes."""
 
     action: str
     method: str
@@ -22,10 +22,10 @@ class Form:
     boxes: set[str] = field(default_factory=set)
     buttons: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
-    """By the field's name, the words that are tied to it."""
+    """Problem texts by field name."""
 
     def filled(self, **values: str | bool | None) -> dict[str, str]:
-        """What would be sent with these values; only fields that the form has can be given, by the names they have."""
+        """Return the fields to submit with these values, for fields of this form only; `__` in a name means `.`."""
         sent = dict(self.fields)
         for name, value in values.items():
             known = name.replace("__", ".")
@@ -37,7 +37,7 @@ class Form:
         return sent
 
 
-class _Reader(HTMLParser):
+class _PageParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.forms: list[Form] = []
@@ -52,26 +52,26 @@ class _Reader(HTMLParser):
         self._area: str | None = None
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attributes}
-        self.tags.append((tag, given))
+        attrs = {name: value or "" for name, value in attributes}
+        self.tags.append((tag, attrs))
         if tag not in _VOID:
-            self._open.append((tag, given.get("id", "")))
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
+            self._open.append((tag, attrs.get("id", "")))
+        if tag == "a" and "href" in attrs:
+            self.links.append(attrs["href"])
         if tag == "h1":
             self.headings.append("")
         if tag == "form":
-            self.forms.append(Form(given.get("action", ""), given.get("method", "get")))
+            self.forms.append(Form(attrs.get("action", ""), attrs.get("method", "get")))
         elif self.forms and tag in ("input", "select", "textarea", "button", "option"):
-            self._control(self.forms[-1], tag, given)
+            self._control(self.forms[-1], tag, attrs)
 
-    def _control(self, form: Form, tag: str, given: dict[str, str]) -> None:
-        name = given.get("name", "")
-        if "aria-invalid" in given:
-            self._described.append((form, name, given["aria-describedby"]))
+    def _control(self, form: Form, tag: str, attrs: dict[str, str]) -> None:
+        name = attrs.get("name", "")
+        if "aria-invalid" in attrs:
+            self._described.append((form, name, attrs["aria-describedby"]))
         if tag == "option":
-            if self._select is not None and ("selected" in given or self._select not in form.fields):
-                form.fields[self._select] = given.get("value", "\0" if "value" not in given else "")
+            if self._select is not None and ("selected" in attrs or self._select not in form.fields):
+                form.fields[self._select] = attrs.get("value", "\0" if "value" not in attrs else "")
         elif tag == "select":
             self._select = name
         elif tag == "textarea":
@@ -80,12 +80,12 @@ class _Reader(HTMLParser):
         elif tag == "button":
             form.buttons.append(name)
             form.boxes.add(name)
-        elif given.get("type") == "checkbox":
+        elif attrs.get("type") == "checkbox":
             form.boxes.add(name)
-            if "checked" in given:
-                form.fields[name] = given.get("value", "on")
+            if "checked" in attrs:
+                form.fields[name] = attrs.get("value", "on")
         else:
-            form.fields[name] = given.get("value", "")
+            form.fields[name] = attrs.get("value", "")
 
     def handle_endtag(self, tag: str) -> None:
         while self._open and self._open.pop()[0] != tag:
@@ -115,35 +115,35 @@ class _Reader(HTMLParser):
 
 
 class Page:
-    """A page that came."""
+    """A parsed page."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
         self.status = reply.status
         self.html = reply.body.decode()
-        reader = _Reader()
-        reader.feed(self.html)
-        reader.close()
-        reader.finish()
-        self.forms = reader.forms
-        self.links = reader.links
-        self.tags = reader.tags
-        self.text = " ".join("".join(reader.text).split())
-        self.heading = " ".join(reader.headings[0].split()) if reader.headings else ""
-        self.headings = len(reader.headings)
-        self._by_id = reader.by_id
+        parser = _PageParser()
+        parser.feed(self.html)
+        parser.close()
+        parser.finish()
+        self.forms = parser.forms
+        self.links = parser.links
+        self.tags = parser.tags
+        self.text = " ".join("".join(parser.text).split())
+        self.heading = " ".join(parser.headings[0].split()) if parser.headings else ""
+        self.headings = len(parser.headings)
+        self._by_id = parser.by_id
 
     def form(self, ending: str) -> Form:
-        """The form that goes to a path with this end."""
+        """Return the form whose action ends with this path."""
         (found,) = [form for form in self.forms if form.action.partition("?")[0].endswith(ending)]
         return found
 
     @property
     def problems(self) -> list[str]:
-        """What the summary of problems says."""
+        """The lines of the problem summary."""
         within, found = False, list[str]()
-        for tag, given in self.tags:
-            if given.get("role") == "alert":
+        for tag, attrs in self.tags:
+            if attrs.get("role") == "alert":
                 within = True
             elif within and tag == "form":
                 break
@@ -153,31 +153,35 @@ class Page:
 
     def _summary(self) -> Iterator[str]:
         start = self.html.index('role="alert"')
-        reader = _Reader()
-        reader.feed(self.html[self.html.index(">", start) + 1 : self.html.index("</div>", start)])
-        yield from (" ".join(line.split()) for line in "".join(reader.text).split("\n") if line.strip())
+        parser = _PageParser()
+        parser.feed(self.html[self.html.index(">", start) + 1 : self.html.index("</div>", start)])
+        yield from (" ".join(line.split()) for line in "".join(parser.text).split("\n") if line.strip())
 
 
 @dataclass
 class Operator:
-    """Someone at the operators' pages."""
+    """A client of the admin UI."""
 
-    wire: InProcess
-    caller: Caller = field(init=False)
+    transport: InProcessTransport
+    client: ApiClient = field(init=False)
 
     def __post_init__(self) -> None:
-        self.caller = Caller(self.wire)
+        self.client = ApiClient(self.transport)
 
     def get(self, path: str) -> Page:
-        """A page, with redirects followed as a browser does."""
-        return self._follow(self.caller.send("GET", path))
+        """Return a page, following redirects."""
+        return self._follow(self.client.send("GET", path))
 
     def post(self, path: str, fields: dict[str, str], **headers: str) -> Reply:
-        sent = {"Content-Type": FORM, "Origin": self.wire.base, **{k.replace("_", "-"): v for k, v in headers.items()}}
-        return self.caller.send("POST", path, sent, urlencode(fields).encode())
+        sent = {
+            "Content-Type": FORM,
+            "Origin": self.transport.base,
+            **{k.replace("_", "-"): v for k, v in headers.items()},
+        }
+        return self.client.send("POST", path, sent, urlencode(fields).encode())
 
     def send(self, form: Form, **values: str | bool | None) -> Page:
-        """Fill in a form and send it; the page that comes of it."""
+        """Fill in and submit a form; return the resulting page."""
         if form.method == "get":
             return self.get(f"{form.action}?{urlencode(form.filled(**values))}")
         return self._follow(self.post(form.action, form.filled(**values)))
@@ -191,5 +195,5 @@ class Operator:
             location = reply.header("location")
             if reply.status not in (303, 308) or location is None:
                 return Page(reply)
-            reply = self.caller.send("GET", location)
+            reply = self.client.send("GET", location)
         raise AssertionError("too many redirects")

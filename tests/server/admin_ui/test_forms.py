@@ -1,4 +1,4 @@
-"""What forms are protected by, and how they say no: nothing is changed, and nothing that was typed is lost."""
+"""Form protection and validation: a rejected form changes nothing and keeps the typed values."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.admin_ui.sessions import MAX_FORM
 from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
-from tests.harness import FORM, Caller, InProcess
+from tests.harness import FORM, ApiClient, InProcessTransport
 from tests.server.admin_ui.pages import SIGN_IN, Operator
 from tests.server.admin_ui.paths import GETS, POSTS
-from tests.server.http.world import rows, stored_bytes
+from tests.server.http.helpers import rows, stored_bytes
 from tests.stores import opened
 
 TOKEN = "csrfmiddlewaretoken"
@@ -21,8 +21,8 @@ def token_of(operator: Operator) -> str:
     return operator.get("/admin/").form("/sign-out/").fields[TOKEN]
 
 
-def test_the_table_of_paths_is_whole(wire: InProcess) -> None:
-    pages = wire.console._admin_ui
+def test_path_lists_match_the_routes(transport: InProcessTransport) -> None:
+    pages = transport.console._admin_ui
     assert pages is not None
     gets = {path for path, methods in pages.routes.items() if "GET" in methods}
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}
@@ -30,21 +30,21 @@ def test_the_table_of_paths_is_whole(wire: InProcess) -> None:
     assert posts == {*POSTS, "/admin/sign-in/"}
 
 
-def test_a_form_of_too_many_fields_is_rejected(operator: Operator, stranger: Operator, data: Path) -> None:
+def test_a_form_of_too_many_fields_is_rejected(operator: Operator, anonymous: Operator, data: Path) -> None:
     many = {f"field{number}": "" for number in range(64)}
     form = operator.get("/admin/tenant/add/").form("/add/")
-    signing_in = stranger.get("/admin/").form(SIGN_IN)
+    sign_in = anonymous.get("/admin/").form(SIGN_IN)
     assert operator.post(form.action, form.filled(name="acme") | many).status == 400
     assert "acme" not in [row.name for row in rows(data, tenants)]
-    credentials = signing_in.filled(username="operator", password="console-operator")
-    assert stranger.post(SIGN_IN, credentials | many).status == 400
+    credentials = sign_in.filled(username="operator", password="console-operator")
+    assert anonymous.post(SIGN_IN, credentials | many).status == 400
 
 
-# Forgery
+# Cross-site request forgery
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_without_the_sessions_token_nothing_is_done(operator: Operator, data: Path, path: str) -> None:
+def test_invalid_csrf_token_changes_nothing(operator: Operator, data: Path, path: str) -> None:
     before = rows(data, operator_audit)
     for token in (None, "", "x" * 64, "é", "0" * 64):
         reply = operator.post(path, {"key": "demo", **({} if token is None else {TOKEN: token})})
@@ -53,16 +53,16 @@ def test_without_the_sessions_token_nothing_is_done(operator: Operator, data: Pa
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_a_foreign_page_does_nothing_even_with_the_token(operator: Operator, data: Path, path: str) -> None:
+def test_cross_origin_form_is_rejected_even_with_token(operator: Operator, data: Path, path: str) -> None:
     before, token = rows(data, operator_audit), token_of(operator)
     for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}):
         reply = operator.post(path, {"key": "demo", TOKEN: token}, **headers)
         assert (reply.status, rows(data, operator_audit)) == (403, before)
 
 
-def test_a_token_of_before_a_sign_in_shows_the_form_again(operator: Operator, data: Path) -> None:
+def test_token_of_previous_session_shows_the_form_again(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/tenant/add/").form("/add/")
-    operator.caller.cookies.clear()
+    operator.client.cookies.clear()
     operator.sign_in()
     page = operator.send(form, name="acme")
     assert (page.status, page.problems[0]) == (403, "Nothing was changed")
@@ -72,19 +72,19 @@ def test_a_token_of_before_a_sign_in_shows_the_form_again(operator: Operator, da
     assert again.heading == "Tenant acme"
 
 
-def test_a_token_of_before_without_an_origin_is_refused(operator: Operator) -> None:
+def test_token_of_previous_session_without_origin_is_rejected(operator: Operator) -> None:
     old = token_of(operator)
-    operator.caller.cookies.clear()
+    operator.client.cookies.clear()
     operator.sign_in()
     body = f"{TOKEN}={old}&name=acme".encode()
-    reply = operator.caller.send("POST", "/admin/tenant/add/", {"Content-Type": FORM}, body)
+    reply = operator.client.send("POST", "/admin/tenant/add/", {"Content-Type": FORM}, body)
     assert reply.status == 403
     assert b"acme" not in reply.body
 
 
-def test_an_old_form_of_a_change_keeps_what_was_typed(operator: Operator) -> None:
+def test_stale_edit_form_keeps_typed_values(operator: Operator) -> None:
     form = operator.get("/admin/quota/one/?key=demo").form("/change/")
-    operator.caller.cookies.clear()
+    operator.client.cookies.clear()
     operator.sign_in()
     page = operator.send(form, cores="77")
     assert (page.status, page.form("/change/").fields["cores"]) == (403, "77")
@@ -92,25 +92,25 @@ def test_an_old_form_of_a_change_keeps_what_was_typed(operator: Operator) -> Non
 
 
 @pytest.mark.parametrize("verb", ["disable", "password"])
-def test_an_old_form_of_a_deed_is_asked_again(operator: Operator, verb: str) -> None:
+def test_stale_confirmation_form_is_shown_again(operator: Operator, verb: str) -> None:
     form = operator.get(f"/admin/account/{verb}/?key=demo").form(f"/{verb}/")
-    operator.caller.cookies.clear()
+    operator.client.cookies.clear()
     operator.sign_in()
     page = operator.send(form)
     assert (page.status, "You signed in again" in page.text) == (403, True)
     assert page.form(f"/{verb}/").fields["key"] == "demo"
 
 
-# What is refused before it is read
+# Requests rejected before the form is parsed
 
 
-def test_what_is_no_form_is_refused(operator: Operator) -> None:
-    reply = operator.caller.send("POST", "/admin/tenant/add/", {"Content-Type": "application/json"}, b"{}")
+def test_body_that_is_not_a_form_is_rejected(operator: Operator) -> None:
+    reply = operator.client.send("POST", "/admin/tenant/add/", {"Content-Type": "application/json"}, b"{}")
     assert reply.status == 415
     assert b"<h1>Unsupported media type</h1>" in reply.body
 
 
-def test_a_form_may_be_long_and_not_too_long(operator: Operator) -> None:
+def test_long_form_is_accepted_up_to_the_limit(operator: Operator) -> None:
     page = operator.get("/admin/domain/one/?key=206813")
     rules = "[" + ",".join(['"0123456789abcdef"'] * 20_000) + "]"
     assert operator.send(page.form("/change/"), cacheBehaviors=rules).status == 200
@@ -118,36 +118,36 @@ def test_a_form_may_be_long_and_not_too_long(operator: Operator) -> None:
     assert (reply.status, b"<h1>Request too large</h1>" in reply.body) == (413, True)
 
 
-def test_a_long_body_of_a_stranger_is_not_read(stranger: Operator) -> None:
-    assert stranger.post("/admin/tenant/add/", {"x": "y" * MAX_FORM}).status == 303
-    assert stranger.post("/admin/sign-in/", {"x": "y" * 70_000}).status == 413
+def test_long_body_without_session_is_not_read(anonymous: Operator) -> None:
+    assert anonymous.post("/admin/tenant/add/", {"x": "y" * MAX_FORM}).status == 303
+    assert anonymous.post("/admin/sign-in/", {"x": "y" * 70_000}).status == 413
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [("GET", "/admin/nothing/", 404), ("GET", "/admin/tenant/change/", 405), ("DELETE", "/admin/", 405)],
 )
-def test_refusals_are_pages(operator: Operator, method: str, path: str, status: int) -> None:
-    reply = operator.caller.send(method, path)
+def test_errors_are_html_pages(operator: Operator, method: str, path: str, status: int) -> None:
+    reply = operator.client.send(method, path)
     assert reply.status == status
     assert reply.header("content-type") == "text/html; charset=utf-8"
     assert (reply.header("x-request-id") or "-") in reply.body.decode()
 
 
 @pytest.mark.parametrize("path", ["/admin", "/admin/tenant", "/admin/tenant/one", "/admin/sign-in", "/admin/audit"])
-def test_a_path_without_its_slash_leads_to_the_one_with_it(operator: Operator, path: str) -> None:
-    reply = operator.caller.send("GET", f"{path}?key=demo")
+def test_path_without_trailing_slash_redirects(operator: Operator, path: str) -> None:
+    reply = operator.client.send("GET", f"{path}?key=demo")
     assert (reply.status, reply.header("location")) == (308, f"{path}/?key=demo")
 
 
 @pytest.mark.parametrize("path", [path for path in GETS if path.endswith("/one/")])
-def test_what_is_not_there_is_not_found(operator: Operator, path: str) -> None:
+def test_unknown_key_is_not_found(operator: Operator, path: str) -> None:
     for key in ("", "no such", "价/格", "0" * 300):
         page = operator.get(f"{path}?key={key}")
         assert (page.status, page.heading) == (404, "Not found")
 
 
-def test_a_store_that_cannot_be_written_is_told(operator: Operator, data: Path) -> None:
+def test_failed_write_shows_service_unavailable(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/tenant/add/").form("/add/")
     with opened(data, "cloud") as engine, engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE tenants RENAME TO gone")
@@ -156,10 +156,10 @@ def test_a_store_that_cannot_be_written_is_told(operator: Operator, data: Path) 
     assert "the audit log shows whether it was made" in page.text
 
 
-# What the operators' layer refuses
+# Validation
 
 
-def test_all_that_does_not_fit_is_said_at_its_field_and_in_a_summary(operator: Operator, data: Path) -> None:
+def test_all_problems_appear_at_fields_and_in_summary(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/flavor/add/").form("/add/")
     page = operator.send(form, id="x", name="", vcpus="two", ram="0", disk="99999999999999999999")
     assert page.status == 422
@@ -182,10 +182,10 @@ def test_all_that_does_not_fit_is_said_at_its_field_and_in_a_summary(operator: O
         "RAM: must be at least 1",
         "Disk: must be at most 2147483647",
     ]
-    assert ("autofocus", "") in {pair for _, given in page.tags for pair in given.items()}
+    assert ("autofocus", "") in {pair for _, attrs in page.tags for pair in attrs.items()}
 
 
-def test_a_refusal_that_may_be_overridden_offers_to(operator: Operator, data: Path) -> None:
+def test_overridable_rejection_offers_force(operator: Operator, data: Path) -> None:
     fields = {"id": "i-9", "tenant": "demo", "kind": "instance", "name": "big", "node": "hk-1", "vcpus": "999"}
     form = operator.get("/admin/resource/add/").form("/add/")
     assert "force" not in form.boxes
@@ -196,7 +196,7 @@ def test_a_refusal_that_may_be_overridden_offers_to(operator: Operator, data: Pa
     assert rows(data, operator_audit)[-1].change == "resource.add (forced)"
 
 
-def test_the_last_operator_can_be_removed_only_nevertheless(operator: Operator, data: Path) -> None:
+def test_last_operator_can_only_be_removed_with_force(operator: Operator, data: Path) -> None:
     page = operator.send(operator.get("/admin/account/remove/?key=operator").form("/remove/"))
     assert (page.status, "the last operator who can log in" in page.text) == (422, True)
     page = operator.send(page.form("/remove/"), force=True)
@@ -204,7 +204,7 @@ def test_the_last_operator_can_be_removed_only_nevertheless(operator: Operator, 
     assert "operator" not in [row.username for row in rows(data, accounts)]
 
 
-def test_what_cannot_be_forced_is_not(operator: Operator, data: Path) -> None:
+def test_force_does_not_override_other_rejections(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/tenant/remove/?key=demo").form("/remove/")
     reply = operator.post(form.action, {**form.fields, "force": "on"})
     assert reply.status == 422
@@ -220,7 +220,7 @@ def test_what_cannot_be_forced_is_not(operator: Operator, data: Path) -> None:
     ],
     ids=["empty", "long", "different"],
 )
-def test_a_password_that_cannot_be_taken_never_comes_back(
+def test_rejected_password_is_never_sent_back(
     operator: Operator, data: Path, fields: dict[str, str], problem: dict[str, str]
 ) -> None:
     before = rows(data, accounts)
@@ -233,30 +233,30 @@ def test_a_password_that_cannot_be_taken_never_comes_back(
     assert rows(data, accounts) == before
 
 
-def test_a_password_is_nowhere_in_the_store_as_it_is(operator: Operator, data: Path, wire: InProcess) -> None:
+def test_password_is_not_stored_in_plain_text(operator: Operator, data: Path, transport: InProcessTransport) -> None:
     form = operator.get("/admin/account/password/?key=demo").form("/password/")
     operator.send(form, password="very-secret-word", password_again="very-secret-word")
-    assert Caller(wire).login(password="very-secret-word").status == 200
+    assert ApiClient(transport).login(password="very-secret-word").status == 200
     assert b"very-secret-word" not in stored_bytes(data)
 
 
-def test_a_wrong_address_is_said_at_its_field(operator: Operator) -> None:
+def test_invalid_address_is_reported_at_its_field(operator: Operator) -> None:
     form = operator.get("/admin/account/clear-throttle/?key=demo").form("/clear-throttle/")
     page = operator.send(form, address="here")
     assert page.form("/clear-throttle/").problems == {"address": "must be an IP address, such as 192.0.2.1"}
 
 
-# Changed meanwhile
+# Concurrent changes
 
 
 def rename(data: Path, key: str, name: str) -> None:
-    with opened(data, "cloud") as engine, operator_transaction(engine, actor="root", now=1) as desk:
-        TENANTS.change(desk, key, {"name": name})
+    with opened(data, "cloud") as engine, operator_transaction(engine, actor="root", now=1) as transaction:
+        TENANTS.change(transaction, key, {"name": name})
 
 
-def test_a_form_of_what_was_changed_meanwhile_changes_nothing(operator: Operator, data: Path) -> None:
+def test_edit_conflict_changes_nothing_and_shows_current_values(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/quota/one/?key=demo").form("/change/")
-    other = Operator(operator.wire)
+    other = Operator(operator.transport)
     other.sign_in()
     other.send(other.get("/admin/quota/one/?key=demo").form("/change/"), cores="70", ram="5")
     page = operator.send(form, cores="80", volumes="9")
@@ -271,21 +271,21 @@ def test_a_form_of_what_was_changed_meanwhile_changes_nothing(operator: Operator
     assert (demo.volumes, demo.ram) == (9, 5)
 
 
-def test_what_was_renamed_meanwhile_is_not_there(operator: Operator, data: Path) -> None:
+def test_entity_renamed_meanwhile_is_not_found(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/tenant/one/?key=other").form("/change/")
     rename(data, "other", "another")
     page = operator.send(form, name="third")
     assert (page.status, "There is no tenant other" in page.text) == (404, True)
 
 
-def test_only_what_was_typed_otherwise_is_changed(operator: Operator, data: Path) -> None:
-    lines = len(rows(data, operator_audit))
+def test_unchanged_form_changes_nothing(operator: Operator, data: Path) -> None:
+    entries = len(rows(data, operator_audit))
     page = operator.send(operator.get("/admin/domain/one/?key=206814").form("/change/"))
     assert "nothing to change" in page.text
-    assert len(rows(data, operator_audit)) == lines
+    assert len(rows(data, operator_audit)) == entries
 
 
-def test_a_time_that_is_left_alone_stays_exact(operator: Operator, data: Path) -> None:
+def test_untouched_time_stays_exact(operator: Operator, data: Path) -> None:
     before = {row.id: row for row in rows(data, resources)}
     form = operator.get("/admin/news/one/?key=1").form("/change/")
     assert form.fields["date"] == "2025-03-03T02:00"
@@ -296,14 +296,14 @@ def test_a_time_that_is_left_alone_stays_exact(operator: Operator, data: Path) -
 
 
 @pytest.mark.parametrize("verb", ["add", "change"])
-def test_what_is_not_overridable_is_not_noted_as_forced(operator: Operator, data: Path, verb: str) -> None:
+def test_needless_force_is_not_audited(operator: Operator, data: Path, verb: str) -> None:
     path = "/admin/node/add/" if verb == "add" else "/admin/node/one/?key=hk-1"
     form = operator.get(path).form(f"/{verb}/")
     operator.post(form.action, {**form.filled(name="hk-9"), "force": "on"})
     assert rows(data, operator_audit)[-1].change == f"node.{verb}"
 
 
-def test_a_field_that_was_not_sent_stays_as_it_is(operator: Operator, data: Path) -> None:
+def test_omitted_field_keeps_its_value(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/url/one/?key=url-d3m0l1nk").form("/change/")
     sent = form.filled(url="https://other.example/")
     del sent["tenant"]
@@ -313,28 +313,28 @@ def test_a_field_that_was_not_sent_stays_as_it_is(operator: Operator, data: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("[" * 101 + "]" * 101, "must not be nested deeper than 100 levels"),
         ("[" * 980 + "]" * 980, "must not be nested deeper than 100 levels"),
-        # The parser of some versions of Python rejects this depth, that of others leaves it to our own limit.
+        # Some Python versions reject this depth while parsing, others leave it to our limit.
         ("[" * 5000 + "]" * 5000, "must "),
         ("[1e99999999999999999999]", "must be JSON"),
     ],
 )
-def test_json_that_nothing_could_print_is_refused(operator: Operator, text: str, words: str) -> None:
+def test_json_too_deep_or_too_large_is_rejected(operator: Operator, text: str, message: str) -> None:
     page = operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), cacheBehaviors=text)
     assert page.status == 422
-    assert words in page.form("/change/").problems["cacheBehaviors"]
+    assert message in page.form("/change/").problems["cacheBehaviors"]
 
 
-def test_json_of_the_greatest_depth_is_taken(operator: Operator) -> None:
+def test_json_of_maximum_depth_is_accepted(operator: Operator) -> None:
     form = operator.get("/admin/domain/one/?key=206813").form("/change/")
     assert operator.send(form, cacheBehaviors="[" * 99 + "1" + "]" * 99).status == 200
     assert operator.get("/admin/audit/").status == 200
 
 
-def test_a_long_value_is_cut_in_the_trail(operator: Operator) -> None:
+def test_long_value_is_truncated_in_the_audit_log(operator: Operator) -> None:
     operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), cacheBehaviors=f'["{"x" * 9000}"]')
     page = operator.get("/admin/audit/")
     assert "xxx…" in page.text

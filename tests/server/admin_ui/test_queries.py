@@ -1,4 +1,4 @@
-"""Queries of the operator pages: repaired where they are no text, and complete fields only."""
+"""Query parsing: invalid UTF-8 is replaced, truncated fields are dropped."""
 
 import pytest
 
@@ -16,10 +16,10 @@ def read(query: bytes) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", b"caf%e9", b"caf\xff", b"caf%ff"])
-def test_bytes_that_are_no_text_are_replaced(name: bytes) -> None:
+def test_invalid_utf8_is_replaced(name: bytes) -> None:
     assert read(b"name=" + name + b"&after=5") == {"name": "caf\ufffd", "after": "5"}
 
 
 @pytest.mark.parametrize("long", ["云" * 4000, "%e4%ba%91" * 1000, "x" * MAX_QUERY])
-def test_fields_beyond_the_longest_query_are_dropped_whole(long: str) -> None:
+def test_fields_beyond_the_length_limit_are_dropped(long: str) -> None:
     assert read(f"name=a&after={long}".encode()) == {"name": "a"}

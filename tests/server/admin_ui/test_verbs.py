@@ -1,4 +1,4 @@
-"""Every verb of every noun, by the forms that the pages show: done as the command does it, and noted alike."""
+"""Every verb of every entity type: the form makes the same change and audit entry as the command."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,30 +13,30 @@ from cloudconsole.operator.serializers import parse_json
 from cloudconsole.server.commands.admin.accounts import VERBS as ACCOUNT_VERBS
 from cloudconsole.store.tables import operator_audit
 from tests.server.admin_ui.pages import Operator, Page
-from tests.server.http.world import rows
-from tests.stores import copy_store, flags_of
+from tests.server.http.helpers import rows
+from tests.stores import copy_store, database_flags
 
 Command = Callable[..., None]
 
 
 class Case(NamedTuple):
-    """A change by a page, and the rest of the command that does the same."""
+    """A change through a page, and the arguments of the equivalent command."""
 
-    noun: str
+    entity: str
     verb: str
     key: str
     fields: dict[str, str | bool | None]
     flags: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
-    """A command that makes it possible."""
+    """A command to run first."""
 
     @property
     def id(self) -> str:
-        return f"{self.noun} {self.verb}"
+        return f"{self.entity} {self.verb}"
 
 
-def case(noun: str, verb: str, key: str, *flags: str, first: str = "", **fields: str | bool | None) -> Case:
-    return Case(noun, verb, key, fields, flags, tuple(first.split()))
+def case(entity: str, verb: str, key: str, *flags: str, first: str = "", **fields: str | bool | None) -> Case:
+    return Case(entity, verb, key, fields, flags, tuple(first.split()))
 
 
 PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
@@ -173,61 +173,61 @@ CASES = [
 
 @pytest.fixture
 def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs `cloudconsole admin` over a store, as an operator of the machine does."""
+    """Run `cloudconsole admin` on a store."""
     (tmp_path / "password").write_text("a secret word\n")
 
-    def run(folder: Path, *words: str) -> None:
-        given = [str(tmp_path / "password") if word == "PASSWORD" else word for word in words]
-        code = main(["admin", *given, "--data", str(folder), *flags_of(folder)])
+    def run(directory: Path, *words: str) -> None:
+        arguments = [str(tmp_path / "password") if word == "PASSWORD" else word for word in words]
+        code = main(["admin", *arguments, "--data", str(directory), *database_flags(directory)])
         assert code == 0, capsys.readouterr().err
 
     return run
 
 
 @pytest.fixture
-def other(quick_store: Path, tmp_path: Path) -> Path:
-    """The same store once more, for the command."""
-    return copy_store(quick_store, tmp_path / "other")
+def other(fast_hash_store: Path, tmp_path: Path) -> Path:
+    """A second copy of the store, for the command."""
+    return copy_store(fast_hash_store, tmp_path / "other")
 
 
 def perform(operator: Operator, case: Case) -> Page:
-    """Go to where a verb is offered, fill in its form and send it."""
-    base, one = f"/admin/{case.noun}/", f"/admin/{case.noun}/one/?{urlencode({'key': case.key})}"
+    """Follow the links to the form of a verb, fill it in and submit it."""
+    base, one = f"/admin/{case.entity}/", f"/admin/{case.entity}/one/?{urlencode({'key': case.key})}"
     if case.verb == "add":
         page = operator.get(base)
         assert f"{base}add/" in page.links
         page = operator.get(f"{base}add/")
     else:
         page = operator.get(one)
-        asking = f"{base}{case.verb}/?{urlencode({'key': case.key})}"
-        page = operator.get(asking) if asking in page.links else page
+        confirm_path = f"{base}{case.verb}/?{urlencode({'key': case.key})}"
+        page = operator.get(confirm_path) if confirm_path in page.links else page
     return operator.send(page.form(f"{base}{case.verb}/"), **case.fields)
 
 
-def newest_line(folder: Path) -> dict[str, Any]:
-    line = rows(folder, operator_audit)[-1]._asdict()
-    sides = {name: None if line[name] is None else parse_json(line[name]) for name in ("before", "after")}
-    return {"actor": line["actor"], "change": line["change"], "subject": line["subject"], **sides}
+def newest_entry(directory: Path) -> dict[str, Any]:
+    entry = rows(directory, operator_audit)[-1]._asdict()
+    sides = {name: None if entry[name] is None else parse_json(entry[name]) for name in ("before", "after")}
+    return {"actor": entry["actor"], "change": entry["change"], "subject": entry["subject"], **sides}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_page_does_and_notes_what_the_command_does(
+def test_page_changes_and_audits_like_the_command(
     operator: Operator, data: Path, other: Path, command: Command, case: Case
 ) -> None:
-    for folder in (data, other):
+    for directory in (data, other):
         if case.first:
-            command(folder, *case.first)
-    command(other, case.noun, case.verb, *([case.key] if case.key else []), *case.flags)
+            command(directory, *case.first)
+    command(other, case.entity, case.verb, *([case.key] if case.key else []), *case.flags)
     page = perform(operator, case)
     assert (page.status, page.problems) == (200, [])
     assert 'role="status"' in page.html
-    lines = [newest_line(folder) for folder in (data, other)]
-    assert lines[0].pop("actor") == "web:operator"
-    assert not lines[1].pop("actor").startswith("web:")
-    assert lines[0] == lines[1]
+    entries = [newest_entry(directory) for directory in (data, other)]
+    assert entries[0].pop("actor") == "web:operator"
+    assert not entries[1].pop("actor").startswith("web:")
+    assert entries[0] == entries[1]
     assert len(rows(data, operator_audit)) == len(rows(other, operator_audit))
 
 
-def test_no_verb_is_forgotten() -> None:
-    verbs = {(noun.name, verb) for noun in ENTITY_TYPES for verb in noun.verbs if verb not in ("show", "list")}
-    assert {(case.noun, case.verb) for case in CASES} == verbs | {("account", verb) for verb in ACCOUNT_VERBS}
+def test_cases_cover_every_verb() -> None:
+    verbs = {(entity.name, verb) for entity in ENTITY_TYPES for verb in entity.verbs if verb not in ("show", "list")}
+    assert {(case.entity, case.verb) for case in CASES} == verbs | {("account", verb) for verb in ACCOUNT_VERBS}

@@ -1,4 +1,4 @@
-"""What the pages say, and where they lead: the words that tenants read, units, states, and fields filled in already."""
+"""Labels, units, states and links of the pages, and prefilled fields."""
 
 import re
 from pathlib import Path
@@ -8,9 +8,9 @@ import pytest
 
 from cloudconsole.server.admin_ui.record_display import price_states
 from cloudconsole.server.app import Console
-from tests.harness import HeldClock, InProcess
+from tests.harness import FakeClock, InProcessTransport
 from tests.server.admin_ui.pages import Operator, Page
-from tests.stores import settings_over
+from tests.stores import settings_for
 
 PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
 
@@ -20,11 +20,11 @@ def columns(page: Page) -> list[str]:
     return [str(each) for each in found]
 
 
-# Words and units
+# Labels and units
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "labels"),
     [
         ("quota/one/?key=demo", ["Cloud hosts", "RAM (MB)", "Disk space (GB)", "Size of an injected file (bytes)"]),
         ("quota/one/?key=demo", ["default 10; instances on the command line", "Compute", "Storage", "Network"]),
@@ -37,17 +37,17 @@ def columns(page: Page) -> list[str]:
         ("resource/", ["Cloud disk", "Security group"]),
     ],
 )
-def test_pages_have_the_words_of_tenants_and_units(operator: Operator, path: str, words: list[str]) -> None:
+def test_pages_use_tenant_wording_and_units(operator: Operator, path: str, labels: list[str]) -> None:
     text = operator.get(f"/admin/{path}").text
-    assert [each for each in words if each not in text] == []
+    assert [each for each in labels if each not in text] == []
 
 
-def test_what_may_be_left_out_is_marked(operator: Operator) -> None:
+def test_optional_fields_are_marked(operator: Operator) -> None:
     text = operator.get("/admin/news/add/").text
     assert ("URL – optional" in text, "Date (UTC) – optional" in text) == (False, True)
 
 
-def test_a_list_shows_what_fits_beside_each_other(operator: Operator) -> None:
+def test_list_shows_only_the_main_columns(operator: Operator) -> None:
     assert columns(operator.get("/admin/domain/")) == [
         *("Id", "Tenant", "Name", "Service areas", "Service type", "Status"),
     ]
@@ -55,11 +55,11 @@ def test_a_list_shows_what_fits_beside_each_other(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "tenant/"])
-def test_the_request_is_named_only_where_something_is_refused(operator: Operator, path: str) -> None:
+def test_successful_page_does_not_show_the_request_id(operator: Operator, path: str) -> None:
     assert "equest" not in operator.get(f"/admin/{path}").text
 
 
-def test_a_refusal_is_a_sentence_and_names_the_request_once(operator: Operator) -> None:
+def test_error_page_shows_a_sentence_and_the_request_id_once(operator: Operator) -> None:
     page = operator.get("/admin/tenant/one/?key=nobody")
     assert "There is no tenant nobody." in page.text
     assert page.text.count(page.reply.header("x-request-id") or "-") == 1
@@ -68,19 +68,19 @@ def test_a_refusal_is_a_sentence_and_names_the_request_once(operator: Operator) 
 # Prices
 
 
-def test_prices_are_named_in_words_and_in_the_consoles_zone(data: Path, clock: HeldClock) -> None:
-    wire = InProcess(Console(settings_over(data, time_zone="Asia/Shanghai", currency="EUR"), clock))
-    operator = Operator(wire)
+def test_prices_are_described_in_words_and_local_time(data: Path, clock: FakeClock) -> None:
+    transport = InProcessTransport(Console(settings_for(data, time_zone="Asia/Shanghai", currency="EUR"), clock))
+    operator = Operator(transport)
     operator.sign_in()
     name = "GB of a cloud disk on hk-1, from 2025-01-01 08:00"
     page = operator.get("/admin/price/")
     assert (name in page.text, "EUR per hour" in page.text, PRICE in page.text) == (True, True, False)
     assert operator.get(f"/admin/price/one/?key={PRICE}").heading == f"Price: {name}"
     assert name in operator.get(f"/admin/price/remove/?key={PRICE}").heading
-    wire.close()
+    transport.close()
 
 
-def test_of_prices_alike_the_last_that_has_come_is_in_force() -> None:
+def test_latest_started_price_is_in_force() -> None:
     price = {"kind": "volume", "unit": "gb", "price": "1"}
     records = [
         {**price, "from": "2025"},
@@ -92,7 +92,7 @@ def test_of_prices_alike_the_last_that_has_come_is_in_force() -> None:
     assert price_states(records, "2027") == [None, "in force", "still to come", "in force", "in force"]
 
 
-def test_a_list_tells_which_prices_are_in_force(operator: Operator) -> None:
+def test_list_shows_which_prices_are_in_force(operator: Operator) -> None:
     text = operator.get("/admin/price/?node=hk-1").text
     assert "from 2025-01-01 00:00 0.000395" in text
     assert "from 2026-01-01 00:00 in force" in text
@@ -111,7 +111,7 @@ def test_a_list_tells_which_prices_are_in_force(operator: Operator) -> None:
         ),
     ],
 )
-def test_a_price_of_a_type_names_it_as_the_cloud_does(operator: Operator, fields: dict[str, str], name: str) -> None:
+def test_price_of_a_type_shows_the_type_name(operator: Operator, fields: dict[str, str], name: str) -> None:
     form = operator.get("/admin/price/add/").forms[1]
     operator.send(form, **fields, price="1", **{"from": "2027-01-01T00:00"})
     page = operator.get("/admin/price/?type=" + quote(fields["type"]))
@@ -121,26 +121,26 @@ def test_a_price_of_a_type_names_it_as_the_cloud_does(operator: Operator, fields
     assert operator.get(key).forms[1].fields["type"] == fields["type"]
 
 
-def test_a_tenant_shows_the_project_that_it_is(operator: Operator) -> None:
+def test_tenant_shows_its_openstack_project(operator: Operator) -> None:
     operator.send(operator.get("/admin/tenant/one/?key=other").forms[1], project="p@https://ID.example.com/v3")
     page = operator.get("/admin/tenant/one/?key=other")
     assert ("OpenStack project" in page.text, page.forms[1].fields["project"]) == (True, "p@https://id.example.com")
 
 
-def test_a_tenant_of_an_openstack_is_shown_whose_quotas_the_consoles_own_are(operator: Operator) -> None:
-    said = "Users who log in through OpenStack see their OpenStack quotas and usage."
+def test_tenant_page_explains_openstack_quotas(operator: Operator) -> None:
+    note = "Users who log in through OpenStack see their OpenStack quotas and usage."
     operator.send(operator.get("/admin/tenant/one/?key=other").forms[1], project="p@https://id.example.com")
     pages = [operator.get(f"/admin/tenant/one/?key={name}").text for name in ("other", "demo")]
-    assert [said in page for page in pages] == [True, False]
+    assert [note in page for page in pages] == [True, False]
     assert "p@https://id.example.com" in operator.get("/admin/tenant/").text
 
 
-def test_a_list_without_any_prices_is_shown(operator: Operator) -> None:
+def test_empty_price_list_is_shown(operator: Operator) -> None:
     page = operator.get("/admin/price/?kind=image&node=hk-1")
     assert (page.status, "in force" in page.text) == (200, False)
 
 
-# From one to what belongs to it
+# Links to related entities
 
 
 @pytest.mark.parametrize(
@@ -152,27 +152,27 @@ def test_a_list_without_any_prices_is_shown(operator: Operator) -> None:
         ("account/add/?tenant=%22%3E%3Cb%3E", {"tenant": '"><b>'}),
     ],
 )
-def test_a_form_is_filled_in_by_its_address(operator: Operator, path: str, filled: dict[str, str]) -> None:
+def test_url_prefills_a_form(operator: Operator, path: str, filled: dict[str, str]) -> None:
     fields = operator.get(f"/admin/{path}").form("/add/").fields
     assert {name: fields[name] for name in filled} == filled
 
 
-def test_a_list_leads_to_a_form_for_what_was_looked_for(operator: Operator) -> None:
+def test_list_links_to_a_form_prefilled_from_its_filter(operator: Operator) -> None:
     links = operator.get("/admin/resource/?tenant=demo&kind=volume&prefix=web").links
     assert "/admin/resource/add/?tenant=demo" in links
 
 
-def test_a_tenant_leads_to_what_it_can_have_and_shows_its_quotas(operator: Operator) -> None:
+def test_tenant_page_links_to_add_forms_and_shows_quotas(operator: Operator) -> None:
     operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="5", ram__unlimited=True)
     page = operator.get("/admin/tenant/one/?key=demo")
     assert [each for each in page.links if "/add/" in each] == [
-        f"/admin/{noun}/add/?tenant=demo" for noun in ("account", "resource", "domain", "url")
+        f"/admin/{entity}/add/?tenant=demo" for entity in ("account", "resource", "domain", "url")
     ]
     assert "/admin/quota/one/?key=demo" in page.links
     assert "Cores 13 of 5 over quota RAM (MB) 41472 of unlimited" in page.text
 
 
-def test_a_node_leads_to_what_it_can_have(operator: Operator) -> None:
+def test_node_page_links_to_add_forms(operator: Operator) -> None:
     links = operator.get("/admin/node/one/?key=hk-1").links
     assert {"/admin/resource/add/?node=hk-1", "/admin/price/add/?node=hk-1"} <= set(links)
 
@@ -180,7 +180,7 @@ def test_a_node_leads_to_what_it_can_have(operator: Operator) -> None:
 # The overview
 
 
-def test_the_overview_shows_the_last_changes_and_news_still_to_appear(operator: Operator) -> None:
+def test_overview_shows_latest_changes_and_upcoming_news(operator: Operator) -> None:
     form = operator.get("/admin/news/add/").form("/add/")
     for title, date in (("Later", "2028-01-01T00:00"), ("Sooner", "2027-01-01T00:00"), ("Never", "2027-01-01T00:00")):
         operator.send(form, title=title, url="https://n.example/", date=date)
@@ -194,9 +194,9 @@ def test_the_overview_shows_the_last_changes_and_news_still_to_appear(operator: 
     assert "news." not in operator.get("/admin/").text
 
 
-def test_filters_are_open_where_one_is_set(operator: Operator) -> None:
+def test_filters_are_expanded_when_one_is_set(operator: Operator) -> None:
     def is_open(path: str) -> bool:
-        (details,) = [given for tag, given in operator.get(path).tags if tag == "details"]
+        (details,) = [attrs for tag, attrs in operator.get(path).tags if tag == "details"]
         return "open" in details
 
     assert (is_open("/admin/resource/"), is_open("/admin/resource/?kind=volume")) == (False, True)

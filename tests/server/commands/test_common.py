@@ -1,4 +1,4 @@
-"""Who an operator is to the audit."""
+"""The actor of a command in the audit log."""
 
 import os
 import pwd
@@ -8,13 +8,13 @@ import pytest
 from cloudconsole.server.commands.common import user_name
 
 
-def test_no_variable_can_say_that_someone_else_did_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_cannot_change_the_actor(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "mallory")
     assert user_name() == pwd.getpwuid(os.getuid()).pw_name != "mallory"
 
 
-def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    nobody = 2**31 - 7
-    monkeypatch.setattr(os, "getuid", lambda: nobody)
-    assert user_name() == f"user {nobody}"
+def test_user_without_a_name_is_shown_by_uid(monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = 2**31 - 7
+    monkeypatch.setattr(os, "getuid", lambda: uid)
+    assert user_name() == f"user {uid}"

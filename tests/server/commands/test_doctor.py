@@ -1,4 +1,4 @@
-"""`cloudconsole doctor` as an operator meets it."""
+"""`cloudconsole doctor` on the command line."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from tests.terminal import Terminal
 pytestmark = pytest.mark.embedded_only
 
 
-def test_a_store_in_order_gets_a_clean_bill(cloudconsole: Run, tmp_path: Path) -> None:
+def test_healthy_store_has_no_problems(cloudconsole: Run, tmp_path: Path) -> None:
     cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"a long secret")
     done = cloudconsole("doctor", "--data", tmp_path / "new", "--port", "0")
     assert (done.code, done.err) == (0, "")
@@ -27,7 +27,7 @@ def test_a_store_in_order_gets_a_clean_bill(cloudconsole: Run, tmp_path: Path) -
     assert done.out.splitlines()[-1].startswith("problems: 0, ")
 
 
-def test_a_problem_is_told_with_its_mend_and_the_exit_code(
+def test_problem_is_reported_with_fix_and_exit_code(
     cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLOUDCONSOLE_NOPE", "1")
@@ -37,26 +37,26 @@ def test_a_problem_is_told_with_its_mend_and_the_exit_code(
     assert "         → correct or remove it" in done.out
 
 
-def test_findings_can_be_had_as_json(cloudconsole: Run, tmp_path: Path) -> None:
+def test_findings_can_be_printed_as_json(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("doctor", "--data", tmp_path / "none", "--port", "0", "--json")
-    answer = json.loads(done.out)
-    assert (done.code, answer["ok"]) == (1, False)
-    assert {tuple(finding) for finding in answer["findings"]} == {("check", "level", "text", "fix", "command")}
+    report = json.loads(done.out)
+    assert (done.code, report["ok"]) == (1, False)
+    assert {tuple(finding) for finding in report["findings"]} == {("check", "level", "text", "fix", "command")}
 
 
-def test_a_command_stands_on_a_line_of_its_own_with_the_flags_that_were_given(
-    cloudconsole: Run, data: Path, tmp_path: Path
-) -> None:
+def test_fix_command_is_on_its_own_line_with_the_given_flags(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     config = tmp_path / "my console.toml"
     config.write_text("port = 0\n")
     fail_logins(data, "demo", "192.0.2.7", now=time.time())
-    said = cloudconsole("doctor", "--data", data, "--config", config, "--quick").out.splitlines()
-    place = said.index("warning  login throttle: logins of demo from 192.0.2.7 are throttled")
-    words = "admin account clear-throttle demo"
-    assert said[place + 2] == f"           {sys.executable} -m cloudconsole {words} --config '{config}' --data {data}"
+    lines = cloudconsole("doctor", "--data", data, "--config", config, "--quick").out.splitlines()
+    index = lines.index("warning  login throttle: logins of demo from 192.0.2.7 are throttled")
+    command = "admin account clear-throttle demo"
+    assert (
+        lines[index + 2] == f"           {sys.executable} -m cloudconsole {command} --config '{config}' --data {data}"
+    )
 
 
-def test_a_wrong_flag_is_told_and_nothing_else_is_looked_at_instead(
+def test_invalid_flag_is_reported_and_dependent_checks_skipped(
     cloudconsole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -74,33 +74,35 @@ def test_a_wrong_flag_is_told_and_nothing_else_is_looked_at_instead(
     assert "is sound" not in done.out
 
 
-ODD = "a\x1b[2Jb\x9bc\u202ed\ne"
+UNTRUSTED = "a\x1b[2Jb\x9bc\u202ed\ne"
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
-def test_what_others_said_cannot_act_upon_a_terminal(
-    cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_untrusted_text_cannot_control_the_terminal(
+    cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
-    def say(_case: DoctorContext) -> Iterator[Finding]:
-        yield warning(ODD, ODD)
+    def check(_context: DoctorContext) -> Iterator[Finding]:
+        yield warning(UNTRUSTED, UNTRUSTED)
 
-    monkeypatch.setitem(CHECKS, "clock", Check(say))
-    out = cloudconsole("doctor", "--data", data, "--port", "0", "--quick", *form).out
+    monkeypatch.setitem(CHECKS, "clock", Check(check))
+    out = cloudconsole("doctor", "--data", data, "--port", "0", "--quick", *options).out
     assert all(line.isprintable() for line in out.split("\n"))
-    if form:
-        assert [finding["text"] for finding in json.loads(out)["findings"] if finding["check"] == "clock"] == [ODD]
+    if options:
+        assert [finding["text"] for finding in json.loads(out)["findings"] if finding["check"] == "clock"] == [
+            UNTRUSTED
+        ]
     else:
         assert r"clock: a\x1b[2Jb\x9bc\u202ed\ne" in out
 
 
-# As a user of the cloud
+# Checks as a user of the cloud
 
 
 @pytest.fixture
 def cloud() -> Iterator[SmallCloud]:
-    with SmallCloud() as double:
-        double.answers("GET", "/v3", Reply(body={"version": {"id": "v3.14", "status": "stable"}}))
-        yield double
+    with SmallCloud() as fake:
+        fake.respond("GET", "/v3", Reply(body={"version": {"id": "v3.14", "status": "stable"}}))
+        yield fake
 
 
 def flags(data: Path, *addresses: str) -> tuple[object, ...]:
@@ -117,35 +119,37 @@ def flags(data: Path, *addresses: str) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("at", [(), ("--at",)])
-def test_a_user_of_the_cloud_sees_its_services(
+def test_services_are_checked_as_a_user_of_the_cloud(
     cloudconsole: Run, data: Path, cloud: SmallCloud, at: tuple[str, ...]
 ) -> None:
-    where = (*at, f"{cloud.address}/v3/") if at else ()
-    done = cloudconsole(*flags(data, cloud.address), "--as", USER, *where, "--password-stdin", stdin=PASSWORD.encode())
+    endpoint = (*at, f"{cloud.address}/v3/") if at else ()
+    done = cloudconsole(
+        *flags(data, cloud.address), "--as", USER, *endpoint, "--password-stdin", stdin=PASSWORD.encode()
+    )
     assert (done.code, done.err) == (0, "")
     assert "ok       cloud: region RegionOne: compute, volume, network, image, load-balancer respond\n" in done.out
-    (login,) = (asked.body for asked in cloud.asked if asked.method == "POST")
+    (login,) = (request.body for request in cloud.requests if request.method == "POST")
     assert login["auth"]["identity"]["password"]["user"]["password"] == PASSWORD
 
 
-def test_what_fails_there_leaves_no_line_of_a_log(cloudconsole: Run, data: Path, cloud: SmallCloud) -> None:
-    cloud.answers("GET", "/compute/v2.1/limits", Reply(500))
+def test_failing_service_is_reported_without_log_output(cloudconsole: Run, data: Path, cloud: SmallCloud) -> None:
+    cloud.respond("GET", "/compute/v2.1/limits", Reply(500))
     done = cloudconsole(*flags(data, cloud.address), "--as", USER, "--password-stdin", stdin=PASSWORD.encode())
     assert (done.code, done.err) == (1, "")
     assert "problem  cloud: region RegionOne: compute cannot be read: status 500\n" in done.out
 
 
-def test_the_password_is_asked_for_once_at_a_terminal(data: Path, cloud: SmallCloud) -> None:
+def test_terminal_prompts_for_the_password_once(data: Path, cloud: SmallCloud) -> None:
     terminal = Terminal(data.parent, *map(str, flags(data, cloud.address)), "--as", USER)
     terminal.wait_for("Password: ")
-    terminal.type_unseen(f"{PASSWORD}\n")
+    terminal.type_without_echo(f"{PASSWORD}\n")
     assert terminal.end() == 0
     assert "works in the project acme" in terminal.shown
     assert PASSWORD not in terminal.shown
 
 
 @pytest.mark.parametrize(
-    ("addresses", "more", "said"),
+    ("addresses", "options", "message"),
     [
         (("http://a.example",), ("--as", USER), "no terminal for the password prompt"),
         (("http://a.example",), ("--at", "http://a.example"), "need --as USER"),
@@ -156,10 +160,10 @@ def test_the_password_is_asked_for_once_at_a_terminal(data: Path, cloud: SmallCl
         ((), ("--as", USER), "--as: no Keystone identity endpoint is configured"),
     ],
 )
-def test_a_login_that_cannot_be_meant_is_refused_before_anything_is_looked_at(
-    cloudconsole: Run, data: Path, addresses: tuple[str, ...], more: tuple[str, ...], said: str
+def test_invalid_login_options_are_rejected_before_any_check(
+    cloudconsole: Run, data: Path, addresses: tuple[str, ...], options: tuple[str, ...], message: str
 ) -> None:
-    given = flags(data, *addresses) if addresses else ("doctor", "--data", data)
-    done = cloudconsole(*given, *more)
+    arguments = flags(data, *addresses) if addresses else ("doctor", "--data", data)
+    done = cloudconsole(*arguments, *options)
     assert (done.code, done.out) == (1, "")
-    assert said in done.err
+    assert message in done.err

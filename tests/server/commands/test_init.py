@@ -1,4 +1,4 @@
-"""`cloudconsole init`: an empty store, its first operator, and a password that nobody sees."""
+"""`cloudconsole init`: create an empty store and its first operator, with a hidden password."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, operator_audit, tenants
-from tests.harness import Caller, InProcess
+from tests.harness import ApiClient, InProcessTransport
 from tests.server.commands.conftest import Run
 from tests.terminal import Terminal
 
@@ -17,28 +17,28 @@ pytestmark = pytest.mark.embedded_only
 
 
 def can_log_in(data: Path, username: str, password: str) -> bool:
-    wire = InProcess(Console(Settings(data=data)))
-    status = Caller(wire).login(username, password).status
-    wire.close()
+    transport = InProcessTransport(Console(Settings(data=data)))
+    status = ApiClient(transport).login(username, password).status
+    transport.close()
     return status == 200
 
 
-def found(data: Path) -> list[tuple[str, str, str]]:
+def stored_accounts(data: Path) -> list[tuple[str, str, str]]:
     with opened(data, "cloud") as engine, engine.connect() as connection:
         query = select(accounts.c.username, accounts.c.role, tenants.c.name).join(tenants)
         return [(row[0], row[1], row[2]) for row in connection.execute(query)]
 
 
-def test_a_store_and_its_operator_are_made(cloudconsole: Run, tmp_path: Path) -> None:
+def test_init_creates_a_store_with_an_operator(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"a very good one\n")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"created a store in {tmp_path / 'new'} with operator operator (tenant provider)\n")
     assert f"cloudconsole serve --data {tmp_path / 'new'}" in done.out
-    assert found(tmp_path / "new") == [("operator", "operator", "provider")]
+    assert stored_accounts(tmp_path / "new") == [("operator", "operator", "provider")]
     assert can_log_in(tmp_path / "new", "operator", "a very good one")
 
 
-def test_the_commands_that_come_next_have_the_same_settings(cloudconsole: Run, tmp_path: Path) -> None:
+def test_suggested_commands_have_the_same_settings(cloudconsole: Run, tmp_path: Path) -> None:
     file = tmp_path / "my console.toml"
     file.write_text(f'data = "{tmp_path / "new"}"\n')
     done = cloudconsole("init", "--config", file, "--password-stdin", stdin=b"a very good one\n")
@@ -46,24 +46,27 @@ def test_the_commands_that_come_next_have_the_same_settings(cloudconsole: Run, t
         assert f"  cloudconsole {command} --config '{file}'\n" in done.out
 
 
-def test_names_can_be_chosen_and_the_password_be_in_a_file(cloudconsole: Run, tmp_path: Path) -> None:
+def test_names_and_password_file_can_be_specified(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("password from a file\r\n")
-    chosen = ("--username", "ann", "--tenant", "ops", "--password-file", tmp_path / "secret")
-    assert cloudconsole("init", "--data", tmp_path / "new", *chosen).code == 0
-    assert found(tmp_path / "new") == [("ann", "operator", "ops")]
+    options = ("--username", "ann", "--tenant", "ops", "--password-file", tmp_path / "secret")
+    assert cloudconsole("init", "--data", tmp_path / "new", *options).code == 0
+    assert stored_accounts(tmp_path / "new") == [("ann", "operator", "ops")]
     assert can_log_in(tmp_path / "new", "ann", "password from a file")
 
 
-def test_it_leaves_its_lines_in_the_trail_without_the_password(cloudconsole: Run, tmp_path: Path) -> None:
+def test_init_is_audited_without_the_password(cloudconsole: Run, tmp_path: Path) -> None:
     cloudconsole("init", "--data", tmp_path, "--password-stdin", stdin=b"hush-hush-hush")
     with opened(tmp_path, "cloud") as engine, engine.connect() as connection:
-        lines = connection.execute(select(operator_audit)).all()
-    assert [(line.change, line.subject) for line in lines] == [("tenant.add", "provider"), ("account.add", "operator")]
-    assert "hush" not in str(lines)
-    assert "argon2" not in str(lines)
+        entries = connection.execute(select(operator_audit)).all()
+    assert [(entry.change, entry.subject) for entry in entries] == [
+        ("tenant.add", "provider"),
+        ("account.add", "operator"),
+    ]
+    assert "hush" not in str(entries)
+    assert "argon2" not in str(entries)
 
 
-def test_a_store_with_accounts_is_refused_and_left_as_it_is(cloudconsole: Run, data: Path) -> None:
+def test_store_with_accounts_is_rejected_and_unchanged(cloudconsole: Run, data: Path) -> None:
     before = (data / "cloud.db").read_bytes()
     done = cloudconsole("init", "--data", data, "--password-stdin", stdin=b"long enough, too")
     assert (done.code, done.out) == (1, "")
@@ -73,15 +76,15 @@ def test_a_store_with_accounts_is_refused_and_left_as_it_is(cloudconsole: Run, d
     assert (data / "cloud.db").read_bytes() == before
 
 
-def test_an_empty_store_gets_its_operator(cloudconsole: Run, tmp_path: Path) -> None:
+def test_store_without_accounts_gets_an_operator(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "cloud.yaml").write_text("version: 1\ntenants: [{name: provider}]\n")
     assert cloudconsole("admin", "load", tmp_path / "cloud.yaml", "--data", tmp_path / "new").code == 0
     assert cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"long enough, too").code == 0
-    assert found(tmp_path / "new") == [("operator", "operator", "provider")]
+    assert stored_accounts(tmp_path / "new") == [("operator", "operator", "provider")]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "said"),
+    ("arguments", "stdin", "message"),
     [
         ((), b"", "no terminal for the password prompt: pass --password-stdin or --password-file\n"),
         (("--password-stdin",), b"", "an operator's password must have 12 to 1024 characters\n"),
@@ -94,22 +97,22 @@ def test_an_empty_store_gets_its_operator(cloudconsole: Run, tmp_path: Path) -> 
         (("--tenant", "x" * 256, "--password-stdin"), b"x", "--tenant: must have at most 255 characters"),
     ],
 )
-def test_a_refusal_makes_nothing(
-    cloudconsole: Run, tmp_path: Path, arguments: tuple[str, ...], stdin: bytes, said: str
+def test_rejected_init_creates_nothing(
+    cloudconsole: Run, tmp_path: Path, arguments: tuple[str, ...], stdin: bytes, message: str
 ) -> None:
     done = cloudconsole("init", "--data", tmp_path / "new", *arguments, stdin=stdin)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"cloudconsole: {said}")
+    assert done.err.startswith(f"cloudconsole: {message}")
     assert not (tmp_path / "new").exists()
 
 
-def test_there_is_no_argument_for_a_password(cloudconsole: Run, tmp_path: Path) -> None:
+def test_password_cannot_be_an_argument(cloudconsole: Run, tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         cloudconsole("init", "--data", tmp_path / "new", "--password", "x")
     assert not (tmp_path / "new").exists()
 
 
-def test_a_terminal_is_asked_twice_and_shows_nothing(tmp_path: Path) -> None:
+def test_terminal_prompts_twice_and_hides_the_password(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "init", "--data", "new")
     terminal.type_password("typed secret", again="typed secret")
     assert terminal.end() == 0
@@ -117,7 +120,7 @@ def test_a_terminal_is_asked_twice_and_shows_nothing(tmp_path: Path) -> None:
     assert can_log_in(tmp_path / "new", "operator", "typed secret")
 
 
-def test_two_different_passwords_make_nothing(tmp_path: Path) -> None:
+def test_mismatched_passwords_create_nothing(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "init", "--data", "new")
     terminal.type_password("one long password", again="another")
     assert terminal.end() == 1

@@ -1,4 +1,4 @@
-"""The cloud that `serve` loads into an empty store, when several start at once."""
+"""The initial cloud that `serve` loads into an empty store, also when several servers start at once."""
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
@@ -12,24 +12,22 @@ from cloudconsole.server.commands.serve import load_initial_cloud, read_initial_
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import operator_audit
-from tests.conftest import NOON
+from tests.conftest import SAMPLE_TIME
 from tests.operator.clouds import rows
 
 
-def test_it_is_loaded_only_when_replicas_that_serve_the_store_have_seen_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settled = list[Settings]()
-    monkeypatch.setattr(serve, "wait_for_replicas", settled.append)
+def test_loading_the_initial_cloud_waits_for_replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = list[Settings]()
+    monkeypatch.setattr(serve, "wait_for_replicas", waits.append)
     prepare(tmp_path)
     settings = Settings(data=tmp_path)
     sample = read_initial_cloud(argparse.Namespace(sample=True, cloud=None), settings)
     assert sample is not None
-    load_initial_cloud(sample, settings, int(NOON))
-    assert settled == [settings]
+    load_initial_cloud(sample, settings, int(SAMPLE_TIME))
+    assert waits == [settings]
 
 
-def test_of_several_that_start_at_once_one_loads_the_sample(tmp_path: Path) -> None:
+def test_concurrent_starts_load_the_sample_once(tmp_path: Path) -> None:
     prepare(tmp_path)
     settings = Settings(data=tmp_path)
     sample = read_initial_cloud(argparse.Namespace(sample=True, cloud=None), settings)
@@ -38,9 +36,9 @@ def test_of_several_that_start_at_once_one_loads_the_sample(tmp_path: Path) -> N
 
     def load(_number: int) -> None:
         start.wait()
-        load_initial_cloud(sample, settings, int(NOON))
+        load_initial_cloud(sample, settings, int(SAMPLE_TIME))
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(load, range(4)))
     with settings.store.opened("cloud") as engine:
-        assert [line["change"] for line in rows(engine, operator_audit)] == ["load"]
+        assert [entry["change"] for entry in rows(engine, operator_audit)] == ["load"]

@@ -1,4 +1,4 @@
-"""A store of an older version: what only reads leaves it as it is, what changes it brings it up to date."""
+"""Stores of an older version: read-only commands leave them unchanged, changes migrate them."""
 
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +16,7 @@ KEYPAIR = b'{"tenant": "demo", "id": "k-1", "kind": "keypair", "name": "key", "s
 
 @pytest.fixture
 def older(data: Path) -> Path:
-    """The store as an earlier version made it."""
+    """A store as created by an earlier version."""
     make_older(data)
     return data
 
@@ -43,58 +43,58 @@ def revisions(data: Path) -> list[str]:
     ],
     ids=" ".join,
 )
-def test_what_only_reads_refuses_it(
+def test_read_only_command_rejects_an_older_store(
     cloudconsole: Run, older: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(older.parent)
     (older.parent / "SAMPLE").write_text("version: 1\n")
     done = cloudconsole("admin", *arguments, "--data", older)
-    words = (
+    message = (
         f"the store in {older} was created by an older Cloud Console (revision 0002): "
         "take a backup, then restart cloudconsole serve, which migrates it"
     )
-    assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
+    assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {message}\n")
     assert revisions(older) == ["0002", "0002"]
     assert not (older.parent / "out.yaml").exists()
 
 
-def test_the_doctor_leaves_it_as_it_is(cloudconsole: Run, older: Path) -> None:
+def test_doctor_does_not_migrate_an_older_store(cloudconsole: Run, older: Path) -> None:
     done = cloudconsole("doctor", "--data", older)
     assert "cloud.db has revision 0002" in done.out
     assert revisions(older) == ["0002", "0002"]
 
 
-def test_a_backup_of_it_is_taken(cloudconsole: Run, older: Path, tmp_path: Path) -> None:
+def test_older_store_is_backed_up_unchanged(cloudconsole: Run, older: Path, tmp_path: Path) -> None:
     done = cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", older)
-    words = "backup finished but not recorded in the audit log: the store was created by an older Cloud Console"
-    assert (done.code, done.err) == (0, f"cloudconsole: {words}\n")
+    message = "backup finished but not recorded in the audit log: the store was created by an older Cloud Console"
+    assert (done.code, done.err) == (0, f"cloudconsole: {message}\n")
     assert revisions(older) == ["0002", "0002"]
 
 
-def test_an_import_is_tried_on_a_copy_that_is_up_to_date(cloudconsole: Run, older: Path) -> None:
+def test_import_dry_run_migrates_only_a_copy(cloudconsole: Run, older: Path) -> None:
     done = cloudconsole("admin", "import", "-", "--dry-run", "--data", older, stdin=KEYPAIR)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("resources: 1 would be added")
     assert revisions(older) == ["0002", "0002"]
 
 
-def test_a_change_brings_it_up_to_date(cloudconsole: Run, older: Path) -> None:
+def test_change_migrates_an_older_store(cloudconsole: Run, older: Path) -> None:
     assert cloudconsole("admin", "node", "add", "new", "--data", older).code == 0
     assert "0002" not in revisions(older)
 
 
-def test_an_access_trail_that_is_not_there_is_not_made(cloudconsole: Run, data: Path) -> None:
+def test_missing_access_audit_is_not_created(cloudconsole: Run, data: Path) -> None:
     for file in data.glob("activity.db*"):
         file.unlink()
     done = cloudconsole("admin", "audit", "--access", "--data", data)
-    words = f"there is no {data}/activity.db: restore a backup, or start cloudconsole serve, which creates it"
-    assert (done.code, done.err) == (1, f"cloudconsole: {words}\n")
+    message = f"there is no {data}/activity.db: restore a backup, or start cloudconsole serve, which creates it"
+    assert (done.code, done.err) == (1, f"cloudconsole: {message}\n")
     assert not (data / "activity.db").exists()
 
 
-def test_a_database_of_something_else_is_refused(cloudconsole: Run, tmp_path: Path) -> None:
+def test_database_of_another_program_is_rejected(cloudconsole: Run, tmp_path: Path) -> None:
     with closing(connect(tmp_path / "cloud.db")) as connection, connection:
         connection.execute("CREATE TABLE tenants (something_else TEXT)")
     done = cloudconsole("admin", "tenant", "list", "--data", tmp_path)
-    words = f"{tmp_path}/cloud.db does not belong to a Cloud Console store: pass a store's directory with --data"
-    assert (done.code, done.err) == (1, f"cloudconsole: {words}\n")
+    message = f"{tmp_path}/cloud.db does not belong to a Cloud Console store: pass a store's directory with --data"
+    assert (done.code, done.err) == (1, f"cloudconsole: {message}\n")

@@ -1,4 +1,4 @@
-"""What a command says is done has been seen by every replica; also what was done before a refusal."""
+"""A command reports its changes only after the replication wait, also those made before an error."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,12 +12,12 @@ from tests.server.commands.conftest import Run
 
 
 @pytest.fixture
-def said_before(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What had been said whenever a command waited until its changes had settled."""
-    said = list[str]()
-    waiting = SimpleNamespace(sleep=lambda _seconds: said.append(capsys.readouterr().out))
-    monkeypatch.setattr(store, "time", waiting)
-    return said
+def output_at_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The output of a command before each replication wait."""
+    outputs = list[str]()
+    fake_time = SimpleNamespace(sleep=lambda _seconds: outputs.append(capsys.readouterr().out))
+    monkeypatch.setattr(store, "time", fake_time)
+    return outputs
 
 
 @pytest.mark.parametrize(
@@ -33,29 +33,29 @@ def said_before(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     ],
     ids=lambda command: command[0],
 )
-def test_nothing_is_said_to_be_done_before_it_has_settled(
-    cloudconsole: Run, data: Path, tmp_path: Path, said_before: list[str], command: tuple[object, ...]
+def test_success_is_reported_after_the_replication_wait(
+    cloudconsole: Run, data: Path, tmp_path: Path, output_at_wait: list[str], command: tuple[object, ...]
 ) -> None:
     file = write(tmp_path, 1)
     done = cloudconsole("admin", *(file if word == "FILE" else word for word in command), "--data", data)
     assert done.code == 0
     assert done.out
-    assert said_before
-    assert not any(said_before)
+    assert output_at_wait
+    assert not any(output_at_wait)
 
 
-def test_what_an_import_has_brought_in_before_a_refusal_has_settled(
-    cloudconsole: Run, data: Path, tmp_path: Path, said_before: list[str]
+def test_partial_import_waits_for_replicas(
+    cloudconsole: Run, data: Path, tmp_path: Path, output_at_wait: list[str]
 ) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 2, end="nonsense\n"), "--data", data)
-    assert (done.code, said_before) == (1, [""])
+    assert (done.code, output_at_wait) == (1, [""])
     assert "all lines before it are imported" in done.out
 
 
-def test_a_load_that_fails_has_settled_too(
-    cloudconsole: Run, data: Path, tmp_path: Path, said_before: list[str]
+def test_failed_load_waits_for_replicas(
+    cloudconsole: Run, data: Path, tmp_path: Path, output_at_wait: list[str]
 ) -> None:
-    """Its commit may have been made though its answer was lost."""
+    """Its commit may have succeeded although the response was lost."""
     (tmp_path / "empty.yaml").write_text("version: 1\n")
     assert cloudconsole("admin", "load", tmp_path / "empty.yaml", "--data", data).code == 1
-    assert said_before == [""]
+    assert output_at_wait == [""]

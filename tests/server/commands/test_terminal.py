@@ -1,4 +1,4 @@
-"""`cloudconsole admin` at a real terminal: passwords typed unseen, tables to look at."""
+"""`cloudconsole admin` on a real terminal: hidden password prompts and tables."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import accounts
 from tests.operator.clouds import by_name
 from tests.server.commands.conftest import Run
-from tests.stores import flags_of, opened
+from tests.stores import database_flags, opened
 from tests.terminal import Terminal
 
 COLOUR = re.compile(r"\x1b\[(3[0-9]|4[0-9]|9[0-9])[;0-9]*m")
@@ -17,7 +17,7 @@ KEYPAIR = '{"tenant": "demo", "id": "k-%d", "kind": "keypair", "name": "key", "s
 
 
 def admin(data: Path, *arguments: str, **environment: str) -> Terminal:
-    return Terminal(data.parent, "admin", *arguments, "--data", str(data), *flags_of(data), **environment)
+    return Terminal(data.parent, "admin", *arguments, "--data", str(data), *database_flags(data), **environment)
 
 
 def stored_hash(data: Path) -> str:
@@ -25,7 +25,7 @@ def stored_hash(data: Path) -> str:
         return str(by_name(engine, accounts, "username")["demo"]["password_hash"])
 
 
-def test_a_password_is_typed_twice_and_never_seen(data: Path) -> None:
+def test_password_is_typed_twice_and_hidden(data: Path) -> None:
     terminal = admin(data, "account", "password", "demo")
     terminal.type_password("quite secret", again="quite secret")
     assert terminal.end() == 0
@@ -34,7 +34,7 @@ def test_a_password_is_typed_twice_and_never_seen(data: Path) -> None:
     assert password_matches(stored_hash(data), "quite secret")
 
 
-def test_two_passwords_that_differ_change_nothing(data: Path) -> None:
+def test_mismatched_passwords_change_nothing(data: Path) -> None:
     before = stored_hash(data)
     terminal = admin(data, "account", "password", "demo")
     terminal.type_password("quite secret", again="quite different")
@@ -43,7 +43,7 @@ def test_two_passwords_that_differ_change_nothing(data: Path) -> None:
     assert stored_hash(data) == before
 
 
-def test_nobody_types_a_password_for_an_account_that_is_not_there(data: Path) -> None:
+def test_unknown_account_is_rejected_before_the_password_prompt(data: Path) -> None:
     terminal = admin(data, "account", "password", "nobody")
     assert terminal.end() == 1
     assert "assword" not in terminal.shown
@@ -59,7 +59,7 @@ def test_a_list_is_a_table(data: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "listed"), [((), 100), (("--limit", "101"), 101)])
-def test_a_list_is_cut_at_a_hundred_unless_more_are_asked_for(
+def test_list_is_limited_to_100_records_by_default(
     cloudconsole: Run, data: Path, arguments: tuple[str, ...], listed: int
 ) -> None:
     many = data.parent / "many.jsonl"
@@ -70,7 +70,7 @@ def test_a_list_is_cut_at_a_hundred_unless_more_are_asked_for(
     assert len(re.findall(r"\bkeypair\b", terminal.shown)) == listed
 
 
-def test_what_does_not_fit_beside_each_other_is_shown_record_by_record(cloudconsole: Run, data: Path) -> None:
+def test_too_wide_table_is_shown_record_by_record(cloudconsole: Run, data: Path) -> None:
     assert cloudconsole("admin", "quota", "change", "demo", "--ram", "131072", "--data", data).code == 0
     terminal = admin(data, "quota", "list", COLUMNS="80")
     assert terminal.end() == 0
@@ -80,7 +80,7 @@ def test_what_does_not_fit_beside_each_other_is_shown_record_by_record(cloudcons
     assert all(len(line) in (0, 2) for line in lines)
 
 
-def test_a_table_is_one_as_long_as_it_fits(data: Path) -> None:
+def test_table_is_used_as_long_as_it_fits(data: Path) -> None:
     def shown(columns: int) -> list[str]:
         terminal = admin(data, "resource", "list", "--kind", "floating_ip", COLUMNS=str(columns))
         assert terminal.end() == 0
@@ -92,7 +92,7 @@ def test_a_table_is_one_as_long_as_it_fits(data: Path) -> None:
     assert all(len(line.split()) in (0, 2) for line in shown(width - 1))
 
 
-def test_only_a_text_at_the_end_of_a_line_is_folded(data: Path) -> None:
+def test_only_the_last_column_is_wrapped(data: Path) -> None:
     terminal = admin(data, "audit", COLUMNS="80")
     assert terminal.end() == 0
     shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown)
@@ -101,7 +101,7 @@ def test_only_a_text_at_the_end_of_a_line_is_folded(data: Path) -> None:
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_colours_can_be_done_without(data: Path, environment: dict[str, str]) -> None:
+def test_colours_can_be_disabled(data: Path, environment: dict[str, str]) -> None:
     terminal = admin(data, "tenant", "list", **environment)
     assert terminal.end() == 0
     assert "demo" in terminal.shown

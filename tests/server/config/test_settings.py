@@ -1,4 +1,4 @@
-"""Settings: their defaults, where they come from, and refusals that say which one is wrong and what mends it."""
+"""Settings: defaults, sources, and errors that name the invalid setting and suggest a fix."""
 
 from ipaddress import ip_network
 from pathlib import Path
@@ -17,11 +17,11 @@ FILE = Path(__file__)
 CERTIFICATE = Path(__file__).parents[2] / "certificates" / "rsa.pem"
 
 
-def keystone(address: str, place: str, **fields: Any) -> IdentityEndpoint:
-    return IdentityEndpoint(address, "keystone", Endpoint(place, **fields))
+def keystone(address: str, url: str, **fields: Any) -> IdentityEndpoint:
+    return IdentityEndpoint(address, "keystone", Endpoint(url, **fields))
 
 
-GOOD: dict[str, list[tuple[str, Any]]] = {
+VALID: dict[str, list[tuple[str, Any]]] = {
     "host": [("0.0.0.0", "0.0.0.0"), ("::1", "::1"), ("LocalHost", "localhost"), ("my-host_1.lan", "my-host_1.lan")],
     "port": [("0", 0), ("1", 1), ("65535", 65535), ("08080", 8080)],
     "workers": [("1", 1), ("64", 64)],
@@ -98,8 +98,8 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
     "insecure_sample": [("True", True)],
 }
 
-# What is wrong, and a word of the mend that the refusal must give.
-BAD: dict[str, list[tuple[str, str]]] = {
+# Invalid values, and a part of the fix that the error must suggest.
+INVALID: dict[str, list[tuple[str, str]]] = {
     "host": [("", "127.0.0.1"), ("http://localhost", "127.0.0.1"), ("a b", "::1"), ("*", "127.0.0.1")],
     "port": [(text, "from 0 to 65535") for text in ("", "-1", "65536", "http", "80.5", "1e3", " 80", "٨٠", "9" * 20)],
     "workers": [(text, "from 1 to 64") for text in ("0", "65", "all", "-1")],
@@ -160,8 +160,8 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "insecure_sample": [("", "true or false")],
 }
 
-# As a TOML file writes it.
-GOOD_IN_FILE: dict[str, list[tuple[str, Any]]] = {
+# Values as written in a TOML file.
+VALID_IN_FILE: dict[str, list[tuple[str, Any]]] = {
     "port": [("0", 0), ("65_535", 65535)],
     "data": [('"/srv/console"', Path("/srv/console"))],
     "tls_certificate": [("'/srv/certificate.pem'", Path("/srv/certificate.pem"))],
@@ -200,7 +200,7 @@ GOOD_IN_FILE: dict[str, list[tuple[str, Any]]] = {
     "log_format": [('"json"', "json")],
     "metrics": [('"127.0.0.1:9464"', ListenAddress("127.0.0.1", 9464))],
 }
-BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
+INVALID_IN_FILE: dict[str, list[tuple[str, str]]] = {
     "host": [("1", "must be an address"), ('""', "127.0.0.1")],
     "port": [
         (text, "must be a whole number from 0 to 65535")
@@ -228,8 +228,8 @@ BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
         ('[{address = "https://a.example/v3/v3", kind = "keystone"}]', "must end with at most one /v3 or slash"),
         ('[{address = "https://a.example///", kind = "keystone"}]', "must end with at most one /v3 or slash"),
         *(
-            (f'[{{address = "https://a.example", kind = "keystone", {field}}}]', mend)
-            for field, mend in (
+            (f'[{{address = "https://a.example", kind = "keystone", {field}}}]', fix)
+            for field, fix in (
                 ('user_domain = ""', "user_domain: must be a domain name, such as Default"),
                 ('user_domain = " a"', "user_domain: must be"),
                 ("project = 1", "project: must be a project name"),
@@ -263,8 +263,8 @@ def variable(name: str) -> str:
     return "CLOUDCONSOLE_" + name.upper()
 
 
-def beside(name: str) -> dict[str, str]:
-    """What a setting does not go without."""
+def required_with(name: str) -> dict[str, str]:
+    """Return other settings that a setting requires."""
     pair = {
         "tls_certificate": ("tls_key", "/srv/the-other.pem"),
         "tls_key": ("tls_certificate", "/srv/the-other.pem"),
@@ -273,10 +273,10 @@ def beside(name: str) -> dict[str, str]:
     return dict([pair[name]]) if name in pair else {}
 
 
-def refusal(environment: dict[str, str], **flags: str) -> str:
-    with pytest.raises(SettingError) as refused:
+def load_error(environment: dict[str, str], **flags: str) -> str:
+    with pytest.raises(SettingError) as error:
         load_settings(environment, flags)
-    return str(refused.value)
+    return str(error.value)
 
 
 @pytest.fixture
@@ -289,9 +289,9 @@ def from_file(file: Path, content: str, environment: dict[str, str] | None = Non
     return load_settings(environment or {}, {"config": str(file), **flags})
 
 
-def refusal_of_file(file: Path, content: str | bytes) -> str:
+def file_error(file: Path, content: str | bytes) -> str:
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return refusal({}, config=str(file))
+    return load_error({}, config=str(file))
 
 
 def cases(table: dict[str, list[tuple[str, Any]]]) -> list[Any]:
@@ -302,54 +302,54 @@ def cases(table: dict[str, list[tuple[str, Any]]]) -> list[Any]:
     ]
 
 
-def test_every_setting_is_tried_here() -> None:
-    assert set(GOOD) == set(BAD) == set(SETTINGS)
-    assert {type(SETTINGS[name].kind) for name in GOOD_IN_FILE} == {type(each.kind) for each in SETTINGS.values()}
-    assert {type(SETTINGS[name].kind) for name in BAD_IN_FILE} == {type(each.kind) for each in SETTINGS.values()}
+def test_every_setting_has_test_cases() -> None:
+    assert set(VALID) == set(INVALID) == set(SETTINGS)
+    assert {type(SETTINGS[name].kind) for name in VALID_IN_FILE} == {type(each.kind) for each in SETTINGS.values()}
+    assert {type(SETTINGS[name].kind) for name in INVALID_IN_FILE} == {type(each.kind) for each in SETTINGS.values()}
 
 
-@pytest.mark.parametrize(("name", "text", "value"), cases(GOOD))
+@pytest.mark.parametrize(("name", "text", "value"), cases(VALID))
 def test_a_setting_is_read_from_the_environment(name: str, text: str, value: Any) -> None:
-    assert getattr(load_settings({variable(name): text}, beside(name)), name) == value
+    assert getattr(load_settings({variable(name): text}, required_with(name)), name) == value
 
 
-@pytest.mark.parametrize(("name", "text", "value"), cases(GOOD))
+@pytest.mark.parametrize(("name", "text", "value"), cases(VALID))
 def test_a_setting_is_read_from_its_flag(name: str, text: str, value: Any) -> None:
-    assert getattr(load_settings({}, {name: text} | beside(name)), name) == value
+    assert getattr(load_settings({}, {name: text} | required_with(name)), name) == value
 
 
-@pytest.mark.parametrize(("name", "text", "value"), cases(GOOD_IN_FILE))
+@pytest.mark.parametrize(("name", "text", "value"), cases(VALID_IN_FILE))
 def test_a_setting_is_read_from_the_file(name: str, text: str, value: Any, file: Path) -> None:
-    assert getattr(from_file(file, f"{name} = {text}", {}, **beside(name)), name) == value
+    assert getattr(from_file(file, f"{name} = {text}", {}, **required_with(name)), name) == value
 
 
-@pytest.mark.parametrize(("name", "text", "mend"), cases(BAD_IN_FILE))
-def test_a_wrong_one_in_the_file_is_named_with_its_mend(name: str, text: str, mend: str, file: Path) -> None:
-    refused = refusal_of_file(file, f"{name} = {text}")
-    assert refused.startswith(f"{file}: {name}: ")
-    assert mend in refused
-    assert "\n" not in refused
+@pytest.mark.parametrize(("name", "text", "fix"), cases(INVALID_IN_FILE))
+def test_invalid_value_in_the_file_is_reported_with_a_fix(name: str, text: str, fix: str, file: Path) -> None:
+    error = file_error(file, f"{name} = {text}")
+    assert error.startswith(f"{file}: {name}: ")
+    assert fix in error
+    assert "\n" not in error
 
 
-@pytest.mark.parametrize(("name", "text", "mend"), cases(BAD))
-def test_a_wrong_variable_is_named_with_its_mend(name: str, text: str, mend: str) -> None:
-    refused = refusal({variable(name): text})
-    assert refused.startswith(f"{variable(name)}: ")
-    assert mend in refused
+@pytest.mark.parametrize(("name", "text", "fix"), cases(INVALID))
+def test_invalid_variable_is_reported_with_a_fix(name: str, text: str, fix: str) -> None:
+    error = load_error({variable(name): text})
+    assert error.startswith(f"{variable(name)}: ")
+    assert fix in error
 
 
-@pytest.mark.parametrize(("name", "text", "mend"), cases(BAD))
-def test_a_wrong_flag_is_named_with_its_mend(name: str, text: str, mend: str) -> None:
-    refused = refusal({}, **{name: text})
-    assert refused.startswith(f"{flag(name)}: ")
-    assert mend in refused
+@pytest.mark.parametrize(("name", "text", "fix"), cases(INVALID))
+def test_invalid_flag_is_reported_with_a_fix(name: str, text: str, fix: str) -> None:
+    error = load_error({}, **{name: text})
+    assert error.startswith(f"{flag(name)}: ")
+    assert fix in error
 
 
-def test_nothing_given_is_the_defaults() -> None:
+def test_defaults_apply_without_any_settings() -> None:
     assert load_settings({}, {}) == load_settings({}) == Settings()
 
 
-def test_the_defaults_keep_to_this_machine() -> None:
+def test_defaults_are_limited_to_this_machine() -> None:
     settings = Settings()
     assert settings.host == "127.0.0.1"
     assert settings.only_this_machine
@@ -358,36 +358,36 @@ def test_the_defaults_keep_to_this_machine() -> None:
     assert settings.proxies == ()
 
 
-def test_a_flag_goes_before_the_environment() -> None:
+def test_flag_overrides_the_environment() -> None:
     settings = load_settings({"CLOUDCONSOLE_PORT": "1111", "CLOUDCONSOLE_WORKERS": "2"}, {"port": "2222"})
     assert (settings.port, settings.workers) == (2222, 2)
 
 
-def test_the_environment_goes_before_the_file_and_a_flag_before_both(file: Path) -> None:
+def test_environment_overrides_the_file_and_a_flag_overrides_both(file: Path) -> None:
     environment = {variable("port"): "11", variable("workers"): "12"}
     settings = from_file(file, "port = 1\nworkers = 2\nmax_body = 3000", environment, port="21")
     assert (settings.port, settings.workers, settings.max_body) == (21, 12, 3000)
 
 
-def test_an_empty_list_in_the_environment_takes_away_the_files(file: Path) -> None:
+def test_empty_list_in_the_environment_overrides_the_file(file: Path) -> None:
     assert from_file(file, 'hosts = ["a.example"]', {variable("hosts"): ""}).hosts == ()
 
 
-def test_a_flag_that_was_not_given_leaves_the_environment_in_force() -> None:
+def test_missing_flag_does_not_override_the_environment() -> None:
     assert load_settings({"CLOUDCONSOLE_PORT": "1111"}, {"port": None}).port == 1111
 
 
-def test_a_flag_can_switch_off_what_the_environment_switches_on() -> None:
+def test_flag_can_disable_what_the_environment_enables() -> None:
     assert not load_settings({"CLOUDCONSOLE_ANY_REGION": "true"}, {"any_region": "false"}).any_region
 
 
-def test_the_environment_is_the_processs_own_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOUDCONSOLE_PORT", "3333")
     assert load_settings().port == 3333
 
 
 @pytest.mark.parametrize("name", ["CLOUDCONSOLE_PROT", "CLOUDCONSOLE_", "CLOUDCONSOLE_HOSTS_", "CLOUDCONSOLE_ZONE"])
-def test_an_unknown_variable_of_ours_is_refused(name: str) -> None:
+def test_unknown_cloudconsole_variable_is_rejected(name: str) -> None:
     with pytest.raises(SettingError, match=f"^{name}: .*--help"):
         load_settings({name: "1"})
 
@@ -396,46 +396,46 @@ def test_an_unknown_variable_of_ours_is_refused(name: str) -> None:
     ("key", "nearest"),
     [("prot", "port"), ("public-origin", "public_origin"), ("Host", "host"), ("session_idel", "session_idle")],
 )
-def test_of_an_unknown_setting_the_nearest_is_named(key: str, nearest: str, file: Path) -> None:
-    told = f"unknown setting; did you mean {nearest}? "
-    assert refusal_of_file(file, f"{key} = 1").startswith(f"{file}: {key}: {told}")
+def test_unknown_setting_suggests_the_closest_match(key: str, nearest: str, file: Path) -> None:
+    message = f"unknown setting; did you mean {nearest}? "
+    assert file_error(file, f"{key} = 1").startswith(f"{file}: {key}: {message}")
 
 
-def test_of_an_unknown_variable_the_nearest_is_named() -> None:
-    assert "did you mean CLOUDCONSOLE_PORT? " in refusal({"CLOUDCONSOLE_PROT": "1"})
+def test_unknown_variable_suggests_the_closest_match() -> None:
+    assert "did you mean CLOUDCONSOLE_PORT? " in load_error({"CLOUDCONSOLE_PROT": "1"})
 
 
 @pytest.mark.parametrize("key", ["config", "zzz", '"a\\nb"', "server.port"])
-def test_an_unknown_setting_that_resembles_none_is_refused_in_one_line(key: str, file: Path) -> None:
-    refused = refusal_of_file(file, f"{key} = 1")
-    assert ": unknown setting (see cloudconsole serve --help)" in refused
-    assert "\n" not in refused
+def test_unknown_setting_without_a_match_is_rejected_in_one_line(key: str, file: Path) -> None:
+    error = file_error(file, f"{key} = 1")
+    assert ": unknown setting (see cloudconsole serve --help)" in error
+    assert "\n" not in error
 
 
 @pytest.mark.parametrize("name", sorted(CLIENT_VARIABLES))
-def test_variables_of_those_who_call_a_console_are_passed_over(name: str) -> None:
+def test_client_variables_are_ignored(name: str) -> None:
     assert load_settings({name: "https://console.example.com"}) == Settings()
 
 
-# The file
+# The config file
 
 
-def test_the_environment_may_name_the_file(file: Path) -> None:
+def test_environment_can_name_the_file(file: Path) -> None:
     file.write_text("port = 1")
     assert load_settings({"CLOUDCONSOLE_CONFIG": str(file)}).port == 1
 
 
-def test_of_two_files_the_flags_is_read_and_the_other_is_not(file: Path) -> None:
+def test_config_flag_overrides_the_variable(file: Path) -> None:
     assert from_file(file, "port = 1", {"CLOUDCONSOLE_CONFIG": "/nowhere/at/all.toml"}).port == 1
 
 
 @pytest.mark.parametrize("content", ["", "# nothing\n", "\N{BYTE ORDER MARK}# nothing"])
-def test_a_file_that_sets_nothing_leaves_the_defaults(file: Path, content: str) -> None:
+def test_empty_file_leaves_the_defaults(file: Path, content: str) -> None:
     assert from_file(file, content) == Settings()
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"port = \n", "not TOML: Invalid value (at line 1, column 8)"),
         (b"host = 'a'\nport 8000\n", "line 2, column 6"),
@@ -446,15 +446,15 @@ def test_a_file_that_sets_nothing_leaves_the_defaults(file: Path, content: str) 
         (b"\x00\x01\x02", "not TOML: "),
     ],
 )
-def test_a_file_that_is_not_toml_is_refused_in_one_line(content: bytes, told: str, file: Path) -> None:
-    refused = refusal_of_file(file, content)
-    assert refused.startswith(f"--config: {file}: ")
-    assert told in refused
-    assert "\n" not in refused
+def test_file_that_is_not_toml_is_rejected_in_one_line(content: bytes, message: str, file: Path) -> None:
+    error = file_error(file, content)
+    assert error.startswith(f"--config: {file}: ")
+    assert message in error
+    assert "\n" not in error
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("/nowhere/at/all.toml", "/nowhere/at/all.toml: No such file or directory"),
         ("/", "/: Is a directory"),
@@ -462,24 +462,24 @@ def test_a_file_that_is_not_toml_is_refused_in_one_line(content: bytes, told: st
         ("a\0b", "must be a file"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused_by_the_name_of_who_gave_it(path: str, told: str) -> None:
-    assert refusal({}, config=path) == f"--config: {told}"
-    assert refusal({"CLOUDCONSOLE_CONFIG": path}) == f"CLOUDCONSOLE_CONFIG: {told}"
+def test_unreadable_file_is_reported_with_its_source(path: str, message: str) -> None:
+    assert load_error({}, config=path) == f"--config: {message}"
+    assert load_error({"CLOUDCONSOLE_CONFIG": path}) == f"CLOUDCONSOLE_CONFIG: {message}"
 
 
-def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
+def test_all_errors_are_reported_together(file: Path) -> None:
     file.write_text("port = true\nworkers = 2\nprot = 1")
-    with pytest.raises(SettingError) as refused:
+    with pytest.raises(SettingError) as error:
         load_settings({variable("max_body"): "1"}, {"config": str(file), "currency": "x"})
-    sources = [line.rpartition(": ")[0] for line in str(refused.value).splitlines()]
+    sources = [line.rpartition(": ")[0] for line in str(error.value).splitlines()]
     assert sources == [f"{file}: port", f"{file}: prot", variable("max_body"), "--currency"]
 
 
-# Settings that contradict each other
+# Conflicting settings
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"tls_certificate": "c.pem"}, "tls_key: set the key"),
         ({"tls_key": "k.pem"}, "tls_certificate: set the certificate"),
@@ -494,8 +494,8 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
         ),
     ],
 )
-def test_settings_that_contradict_each_other_are_refused(given: dict[str, str], told: str) -> None:
-    assert refusal({}, **given).startswith(told)
+def test_conflicting_settings_are_rejected(given: dict[str, str], message: str) -> None:
+    assert load_error({}, **given).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -508,20 +508,21 @@ def test_settings_that_contradict_each_other_are_refused(given: dict[str, str], 
         {"any_region": "true", "identity": "https://a.example"},
     ],
 )
-def test_settings_that_only_look_so_are_taken(given: dict[str, str]) -> None:
+def test_settings_without_a_real_conflict_are_accepted(given: dict[str, str]) -> None:
     assert load_settings({}, given) != Settings()
 
 
-def test_any_region_is_refused_beside_an_endpoint_that_is_not_local() -> None:
-    elsewhere = IdentityEndpoint("https://identity.example.com/v3", "another")
+def test_any_region_is_rejected_with_a_non_local_endpoint() -> None:
+    foreign = IdentityEndpoint("https://identity.example.com/v3", "another")
     with pytest.raises(SettingError, match=r"^any_region: remove it"):
-        Settings(any_region=True, identity=(IdentityEndpoint("https://a.example"), elsewhere))
+        Settings(any_region=True, identity=(IdentityEndpoint("https://a.example"), foreign))
 
 
 @pytest.mark.parametrize("second", ["https://a.example", "HTTPS://A.example:443/v3/", "keystone+https://a.example"])
-def test_an_identity_endpoint_given_twice_is_refused(second: str) -> None:
+def test_duplicate_identity_endpoint_is_rejected(second: str) -> None:
     assert (
-        refusal({}, identity=f"https://a.example/v3,{second}") == "identity: https://a.example is listed more than once"
+        load_error({}, identity=f"https://a.example/v3,{second}")
+        == "identity: https://a.example is listed more than once"
     )
 
 
@@ -534,36 +535,36 @@ def test_an_identity_endpoint_given_twice_is_refused(second: str) -> None:
         ("keystone+https://a.example,https://b.example", True, True),
     ],
 )
-def test_whose_accounts_may_log_in(identity: str, local: bool, keystone: bool) -> None:
+def test_identity_endpoints_decide_which_accounts_can_log_in(identity: str, local: bool, keystone: bool) -> None:
     settings = load_settings({}, {"identity": identity})
     assert (settings.has_local_accounts, settings.has_keystone) == (local, keystone)
 
 
-def test_the_token_keys_are_in_the_data_folder_unless_set() -> None:
+def test_token_keys_are_in_the_data_directory_by_default() -> None:
     assert load_settings({}, {"data": "/srv/a"}).token_key_file == Path("/srv/a/token-keys")
     assert load_settings({}, {"data": "/srv/a", "token_keys": "/srv/k"}).token_key_file == Path("/srv/k")
 
 
-def test_every_contradiction_is_told() -> None:
-    told = refusal({}, tls_key="k.pem", port="1", metrics="127.0.0.1:1", database_password_file="p")
-    assert [line.partition(":")[0] for line in told.splitlines()] == ["metrics", "tls_certificate", "database"]
+def test_every_conflict_is_reported() -> None:
+    message = load_error({}, tls_key="k.pem", port="1", metrics="127.0.0.1:1", database_password_file="p")
+    assert [line.partition(":")[0] for line in message.splitlines()] == ["metrics", "tls_certificate", "database"]
 
 
-def test_replicas_before_an_openstack_share_their_token_keys(file: Path) -> None:
+def test_keystone_with_postgresql_requires_shared_token_keys(file: Path) -> None:
     content = 'database = "postgresql:///c"\nidentity = [{address = "https://a.example/v3", kind = "keystone"}]\n'
-    assert refusal_of_file(file, content).startswith("token_keys: set a file that all replicas share")
+    assert file_error(file, content).startswith("token_keys: set a file that all replicas share")
     assert from_file(file, f'{content}token_keys = "/srv/keys"').token_key_file == Path("/srv/keys")
 
 
 @pytest.mark.parametrize("address", ["console:secret@[::1/console", "u:secret%zz@h", "u:secret%00@h/c"])
-def test_the_password_in_an_address_is_never_told(address: str) -> None:
-    told = refusal({}, database=f"postgresql://{address}")
-    assert "secret" not in told
-    assert told.startswith("--database: ")
+def test_password_in_a_database_url_is_never_shown(address: str) -> None:
+    message = load_error({}, database=f"postgresql://{address}")
+    assert "secret" not in message
+    assert message.startswith("--database: ")
 
 
 @pytest.mark.parametrize("name", ["PORT", "HOST", "CLOUDCONSOLE", "MY_CLOUDCONSOLE_PORT", "cloudconsole_port"])
-def test_other_variables_are_passed_over(name: str) -> None:
+def test_unrelated_variables_are_ignored(name: str) -> None:
     assert load_settings({name: "nonsense"}) == Settings()
 
 
@@ -575,12 +576,12 @@ def test_a_public_origin_must_be_among_the_hosts() -> None:
     assert load_settings(origin).hosts == ()
 
 
-def test_the_zone_is_the_one_named() -> None:
+def test_zone_is_the_configured_time_zone() -> None:
     assert load_settings({"CLOUDCONSOLE_TIME_ZONE": "Asia/Shanghai"}).zone == ZoneInfo("Asia/Shanghai")
 
 
 @pytest.mark.parametrize(
-    ("given", "only_here"),
+    ("given", "expected"),
     [
         ({}, True),
         ({"host": "::1"}, True),
@@ -595,12 +596,12 @@ def test_the_zone_is_the_one_named() -> None:
         ({"proxies": "127.0.0.1"}, False),
     ],
 )
-def test_whether_only_this_machine_is_meant(given: dict[str, str], only_here: bool) -> None:
-    assert load_settings({}, given).only_this_machine == only_here
+def test_only_this_machine_requires_loopback_and_no_proxies(given: dict[str, str], expected: bool) -> None:
+    assert load_settings({}, given).only_this_machine == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "always"),
+    ("given", "expected"),
     [
         ({}, False),
         ({"public_origin": "https://a.example"}, True),
@@ -609,8 +610,8 @@ def test_whether_only_this_machine_is_meant(given: dict[str, str], only_here: bo
         ({"proxies": "10.0.0.1"}, False),
     ],
 )
-def test_whether_every_caller_comes_by_https(given: dict[str, str], always: bool) -> None:
-    assert load_settings({}, given).always_https == always
+def test_always_https_requires_an_https_origin_or_a_certificate(given: dict[str, str], expected: bool) -> None:
+    assert load_settings({}, given).always_https == expected
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))

@@ -1,4 +1,4 @@
-"""A case to examine: the sample's store, and the checks run over it."""
+"""Doctor checks, run on the sample store."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -14,17 +14,17 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor.results import DoctorContext, Finding
 from cloudconsole.server.doctor.runner import CHECKS
 from cloudconsole.store.activity import hash_username
-from tests.backends.openstack.fake_cloud import CloudDouble
-from tests.conftest import NOON
+from tests.backends.openstack.fake_cloud import FakeCloud
+from tests.conftest import SAMPLE_TIME
 
 Check = Callable[..., list[Finding]]
 
 
 @pytest.fixture
 def check(data: Path) -> Check:
-    """Runs the check of a name over the sample's store, with other settings or another time where given."""
+    """Run a check on the sample store, optionally with other settings or at another time."""
 
-    def run(name: str, *, now: float = NOON, **changes: Any) -> list[Finding]:
+    def run(name: str, *, now: float = SAMPLE_TIME, **changes: Any) -> list[Finding]:
         settings = replace(Settings(data=data), **changes)
         return list(CHECKS[name].run(DoctorContext(settings, [], now)))
 
@@ -37,7 +37,7 @@ def execute(data: Path, part: str, sql: str) -> None:
 
 
 def fail_logins(
-    data: Path, username: str, network: str, times: int = login_throttle.USER_FAILURES, now: float = NOON
+    data: Path, username: str, network: str, times: int = login_throttle.USER_FAILURES, now: float = SAMPLE_TIME
 ) -> None:
     row = f"('{network}', x'{hash_username(username).hex()}', {int(now) - 10})"
     rows = ", ".join([row] * times)
@@ -49,6 +49,6 @@ def levels(findings: list[Finding]) -> list[str]:
 
 
 @pytest.fixture
-def cloud() -> Iterator[CloudDouble]:
-    with CloudDouble() as double:
+def cloud() -> Iterator[FakeCloud]:
+    with FakeCloud() as double:
         yield double

@@ -1,14 +1,14 @@
-"""A cloud of one user, two regions and little in them, that the doctor can log in to."""
+"""A fake cloud with one user and few resources, which doctor can log in to."""
 
 import time
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.backends.openstack.fake_cloud import CloudDouble, Reply
+from tests.backends.openstack.fake_cloud import FakeCloud, Reply
 
 USER, PASSWORD, TOKEN = "alice", "alice's own password", "gAAAA-alices-token"
 PROJECT = {"id": "p1", "name": "acme", "domain": {"id": "default", "name": "Default"}}
-PLACES = {
+SERVICE_PATHS = {
     "compute": "/compute/v2.1",
     "block-storage": "/volume/v3/p1",
     "network": "/network/v2.0",
@@ -21,7 +21,7 @@ SERVER = {
     "flavor": {"original_name": "m1.small", "vcpus": 1, "ram": 2048},
     "updated": "2026-11-15T02:21:10Z",
 }
-READINGS: dict[str, Any] = {
+RESPONSES: dict[str, Any] = {
     "/compute/v2.1/limits": {"limits": {}},
     "/compute/v2.1/flavors/detail": {
         "flavors": [{"id": "1", "name": "m1.small", "vcpus": 1, "ram": 2048, "disk": 20}],
@@ -36,18 +36,18 @@ READINGS: dict[str, Any] = {
 }
 
 
-class SmallCloud(CloudDouble):
-    """All its regions have the same services at the same places."""
+class SmallCloud(FakeCloud):
+    """Every region has the same services at the same paths."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.tell(regions=("RegionOne",))
-        for path, body in READINGS.items():
-            self.answers("GET", path, Reply(body=body))
-        self.answers("DELETE", "/v3/auth/tokens", Reply(204))
+        self.set_catalog(regions=("RegionOne",))
+        for path, body in RESPONSES.items():
+            self.respond("GET", path, Reply(body=body))
+        self.respond("DELETE", "/v3/auth/tokens", Reply(204))
 
-    def tell(self, *, regions: tuple[str, ...], without: tuple[str, ...] = (), project: bool = True) -> None:
-        """What Keystone says to whoever logs in."""
+    def set_catalog(self, *, regions: tuple[str, ...], without: tuple[str, ...] = (), project: bool = True) -> None:
+        """Set the token and catalog that Keystone returns for a login."""
         catalog = [
             {
                 "type": kind,
@@ -55,7 +55,7 @@ class SmallCloud(CloudDouble):
                     {"interface": "public", "region_id": region, "url": self.address + path} for region in regions
                 ],
             }
-            for kind, path in PLACES.items()
+            for kind, path in SERVICE_PATHS.items()
             if kind not in without
         ]
         token = {
@@ -64,4 +64,4 @@ class SmallCloud(CloudDouble):
             "catalog": catalog,
             **({"project": PROJECT} if project else {}),
         }
-        self.answers("POST", "/v3/auth/tokens", Reply(201, {"token": token}, {"X-Subject-Token": TOKEN}))
+        self.respond("POST", "/v3/auth/tokens", Reply(201, {"token": token}, {"X-Subject-Token": TOKEN}))

@@ -1,4 +1,4 @@
-"""What the doctor says about operators, published passwords and logins that must wait."""
+"""Doctor checks of operators, sample passwords and throttled logins."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from cloudconsole.core import login_throttle
 from cloudconsole.server.net import throttle_address
-from tests.conftest import NOON
+from tests.conftest import SAMPLE_TIME
 from tests.server.doctor.conftest import Check, execute, fail_logins, levels
 
 
@@ -39,27 +39,27 @@ def test_operators_of_a_disabled_tenant_do_not_count(check: Check, data: Path) -
         ({"host": "0.0.0.0", "insecure_sample": True}, "warning"),
     ],
 )
-def test_sample_passwords_that_others_can_use_are_told(check: Check, changes: dict[str, Any], level: str) -> None:
+def test_reachable_sample_passwords_are_reported(check: Check, changes: dict[str, Any], level: str) -> None:
     (finding,) = check("sample passwords", **changes)
     assert finding.level == level
     assert "demo, other, operator" in finding.text
 
 
-def test_no_sample_passwords_are_well_anywhere(check: Check, data: Path) -> None:
+def test_disabled_sample_accounts_are_ok_on_any_host(check: Check, data: Path) -> None:
     execute(data, "cloud", "UPDATE accounts SET disabled = 1")
     assert levels(check("sample passwords", host="0.0.0.0")) == ["ok"]
 
 
 @pytest.mark.parametrize(("failures", "level"), [(9, "ok"), (10, "warning")])
-def test_logins_that_must_wait_are_told(check: Check, data: Path, failures: int, level: str) -> None:
+def test_throttled_logins_are_reported(check: Check, data: Path, failures: int, level: str) -> None:
     fail_logins(data, "nobody-we-know", "192.0.2.7", failures)
     (finding,) = check("login throttle")
     assert finding.level == level
     assert ("an unknown user from 192.0.2.7" in finding.text) is (level == "warning")
-    assert levels(check("login throttle", now=NOON + 300)) == ["ok"]
+    assert levels(check("login throttle", now=SAMPLE_TIME + 300)) == ["ok"]
 
 
-def test_the_account_that_must_wait_is_named(check: Check, data: Path) -> None:
+def test_throttled_account_is_named(check: Check, data: Path) -> None:
     fail_logins(data, "demo", "192.0.2.7")
     (finding,) = check("login throttle")
     assert finding.text == "logins of demo from 192.0.2.7 are throttled"
@@ -67,7 +67,7 @@ def test_the_account_that_must_wait_is_named(check: Check, data: Path) -> None:
     assert "or wait: the throttle ends by itself" in finding.fix
 
 
-def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Check, data: Path) -> None:
+def test_throttled_address_is_reported_once_for_all_users(check: Check, data: Path) -> None:
     for number in range(10):
         fail_logins(data, f"user{number}", "192.0.2.7")
     (finding,) = check("login throttle")
@@ -76,16 +76,14 @@ def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Chec
 
 
 @pytest.mark.parametrize(("bits", "step"), [(56, 1), (48, 256)])
-def test_a_wider_ipv6_network_that_must_wait_is_named_instead_of_those_in_it(
-    check: Check, data: Path, bits: int, step: int
-) -> None:
+def test_throttled_ipv6_network_replaces_its_subnets(check: Check, data: Path, bits: int, step: int) -> None:
     for number in range(login_throttle.NETWORK_FAILURES[bits] // 50):
         fail_logins(data, "demo", throttle_address(f"2001:db8:0:{number * step:x}::1"), 50)
     (finding,) = check("login throttle")
     assert finding.text == f"all logins from 2001:db8::/{bits} are throttled"
 
 
-def test_of_many_that_must_wait_a_few_are_named(check: Check, data: Path) -> None:
+def test_only_a_few_throttled_logins_are_listed(check: Check, data: Path) -> None:
     for number in range(8):
         fail_logins(data, "demo", f"192.0.2.{number}")
     findings = check("login throttle")

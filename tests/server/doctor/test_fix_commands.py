@@ -1,4 +1,4 @@
-"""The words of a command that doctor shows: they call the same installation, as the same user."""
+"""Commands that doctor suggests: they run the same installation, as the same user."""
 
 import os
 import pwd
@@ -14,7 +14,7 @@ from cloudconsole.server.doctor.results import DoctorContext
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a program that was called by its path."""
+    """Return a program that was started by its path."""
     program = tmp_path / "my bin" / "cloudconsole"
     program.parent.mkdir()
     program.touch(mode=0o755)
@@ -22,21 +22,21 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-def test_a_program_on_the_path_is_called_by_its_name(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_on_the_path_is_run_by_name(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(installed.parent))
     assert program() == ["cloudconsole"]
 
 
-def test_a_program_elsewhere_is_called_by_its_path(installed: Path) -> None:
+def test_program_elsewhere_is_run_by_path(installed: Path) -> None:
     assert program() == [str(installed)]
     assert shell(*program(), "serve") == f"'{installed}' serve"
 
 
-def test_a_module_is_called_as_one() -> None:
+def test_module_is_run_with_python_m() -> None:
     assert program() == [sys.executable, "-m", "cloudconsole"]
 
 
-def test_a_command_is_prefixed_with_sudo_where_doctor_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_uses_sudo_if_doctor_did(monkeypatch: pytest.MonkeyPatch) -> None:
     user = pwd.getpwuid(os.geteuid()).pw_name
     assert shell("chmod", "600", "a b") == "chmod 600 'a b'"
     monkeypatch.setenv("SUDO_UID", str(os.geteuid() + 1))
@@ -54,7 +54,7 @@ def test_a_command_of_another_user_needs_root(monkeypatch: pytest.MonkeyPatch) -
     assert as_user(4711, "id") == ""
 
 
-def test_flags_are_repeated_as_far_as_the_command_takes_them() -> None:
+def test_flags_that_the_command_accepts_are_repeated() -> None:
     flags = {"config": "my.toml", "data": "my data", "port": "9000"}
     case = DoctorContext(Settings(), [], 0, flags=flags)
     assert case.command("serve").endswith("cloudconsole serve --config my.toml --data 'my data' --port 9000")
@@ -62,12 +62,12 @@ def test_flags_are_repeated_as_far_as_the_command_takes_them() -> None:
     assert case.command("admin", "recount").endswith("admin recount --config my.toml --data 'my data'")
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
-    address = "postgresql://console:hunter2@127.0.0.1/cloud"
-    case = DoctorContext(Settings(database=address), [], 0, flags={"database": address})
+def test_password_in_a_dsn_is_not_repeated() -> None:
+    dsn = "postgresql://console:hunter2@127.0.0.1/cloud"
+    case = DoctorContext(Settings(database=dsn), [], 0, flags={"database": dsn})
     assert "hunter2" not in case.command("admin", "migrate")
 
 
-def test_a_folder_is_not_repeated_beside_a_database_of_the_settings() -> None:
+def test_data_directory_is_not_repeated_beside_a_database() -> None:
     case = DoctorContext(Settings(database="postgresql:///cloud"), [], 0, flags={"config": "my.toml", "data": "data"})
     assert case.command("admin", "migrate").endswith("admin migrate --config my.toml")

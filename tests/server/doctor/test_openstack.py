@@ -1,4 +1,4 @@
-"""What the doctor sees of a cloud as one of its users: services by region, and what has no price."""
+"""Doctor checks of a cloud as one of its users: services by region, and missing prices."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,11 +12,11 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import openstack, openstack_probe
 from cloudconsole.server.doctor.results import DoctorContext, Finding, Login
 from tests.backends.openstack.fake_cloud import Reply
-from tests.conftest import NOON
+from tests.conftest import SAMPLE_TIME
 from tests.server.doctor.conftest import execute, levels
 from tests.server.doctor.small_cloud import PASSWORD, SERVER, TOKEN, USER, SmallCloud
 
-Look = Callable[..., list[Finding]]
+Diagnose = Callable[..., list[Finding]]
 
 
 @pytest.fixture
@@ -26,32 +26,32 @@ def cloud() -> Iterator[SmallCloud]:
 
 
 @pytest.fixture
-def look(cloud: SmallCloud, data: Path) -> Look:
-    """The findings of a visit as the user; the sample has prices for all nodes."""
+def diagnose(cloud: SmallCloud, data: Path) -> Diagnose:
+    """Run the cloud check as the user; the sample has prices for all nodes."""
 
     def run(*, password: str = PASSWORD, data: Path = data, **more: Any) -> list[Finding]:
         endpoint = Endpoint(cloud.address, **more)
         settings = Settings(data=data, identity=(IdentityEndpoint(cloud.address, KEYSTONE, endpoint),))
-        case = DoctorContext(settings, [], NOON, login=Login(cloud.address, USER, password))
+        case = DoctorContext(settings, [], SAMPLE_TIME, login=Login(cloud.address, USER, password))
         return list(openstack.check_cloud(case))
 
     return run
 
 
-def test_without_a_login_nothing_is_asked(cloud: SmallCloud, data: Path) -> None:
+def test_cloud_is_not_queried_without_a_login(cloud: SmallCloud, data: Path) -> None:
     settings = Settings(data=data, identity=(IdentityEndpoint(cloud.address, KEYSTONE, Endpoint(cloud.address)),))
-    (finding,) = openstack.check_cloud(DoctorContext(settings, [], NOON))
+    (finding,) = openstack.check_cloud(DoctorContext(settings, [], SAMPLE_TIME))
     assert finding.level == "ok"
     assert "cloudconsole doctor --as USER" in finding.text
-    assert cloud.asked == []
+    assert cloud.requests == []
 
 
-def test_without_a_cloud_there_is_nothing_to_look_at(data: Path) -> None:
-    assert levels(list(openstack.check_cloud(DoctorContext(Settings(data=data), [], NOON)))) == ["ok"]
+def test_console_without_a_cloud_is_ok(data: Path) -> None:
+    assert levels(list(openstack.check_cloud(DoctorContext(Settings(data=data), [], SAMPLE_TIME)))) == ["ok"]
 
 
-def test_a_cloud_in_order_is_told_with_project_and_services(look: Look) -> None:
-    user, region, prices = look()
+def test_healthy_cloud_is_reported_with_project_and_services(diagnose: Diagnose) -> None:
+    user, region, prices = diagnose()
     assert levels([user, region, prices]) == ["ok", "ok", "ok"]
     assert user.text.startswith(f"{USER} at http://127.0.0.1:")
     assert "works in the project acme; the token is valid for " in user.text
@@ -59,38 +59,38 @@ def test_a_cloud_in_order_is_told_with_project_and_services(look: Look) -> None:
     assert prices.text.startswith("all 1 resources of the project")
 
 
-def test_the_token_is_revoked_and_nothing_is_left_behind(look: Look, cloud: SmallCloud, data: Path) -> None:
+def test_token_is_revoked_and_no_file_is_left(diagnose: Diagnose, cloud: SmallCloud, data: Path) -> None:
     before = sorted(data.iterdir())
-    look()
-    (last,) = (asked for asked in cloud.asked if asked.method == "DELETE")
-    assert last is cloud.asked[-1]
+    diagnose()
+    (last,) = (request for request in cloud.requests if request.method == "DELETE")
+    assert last is cloud.requests[-1]
     assert last.headers["X-Subject-Token"] == TOKEN
     assert sorted(data.iterdir()) == before
 
 
-def test_the_token_is_revoked_even_if_the_look_fails(
-    look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
+def test_token_is_revoked_even_if_the_check_fails(
+    diagnose: Diagnose, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(openstack_probe, "_read_services", fail)
     with pytest.raises(ZeroDivisionError):
-        look()
-    assert cloud.asked[-1].method == "DELETE"
+        diagnose()
+    assert cloud.requests[-1].method == "DELETE"
 
 
-def test_neither_password_nor_token_is_told(look: Look, cloud: SmallCloud) -> None:
+def test_password_and_token_are_never_reported(diagnose: Diagnose, cloud: SmallCloud) -> None:
     for path in ("/compute/v2.1/limits", "/image/v2/images"):
-        cloud.answers("GET", path, Reply(500, {"said": TOKEN}))
-    said = str(look(regions=("RegionOne", "Nowhere")))
-    assert PASSWORD not in said
-    assert TOKEN not in said
+        cloud.respond("GET", path, Reply(500, {"said": TOKEN}))
+    text = str(diagnose(regions=("RegionOne", "Nowhere")))
+    assert PASSWORD not in text
+    assert TOKEN not in text
     assert PASSWORD not in repr(Login("https://identity.example.com", USER, PASSWORD))
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         (Reply(401, {"error": {"code": 401}}), "Keystone rejects alice at"),
         (Reply(500), "cannot authenticate alice at"),
@@ -98,74 +98,72 @@ def test_neither_password_nor_token_is_told(look: Look, cloud: SmallCloud) -> No
         (Reply(instead="hang up"), "cannot authenticate alice at"),
     ],
 )
-def test_a_login_that_fails_is_one_problem(look: Look, cloud: SmallCloud, reply: Reply, said: str) -> None:
-    cloud.answers("POST", "/v3/auth/tokens", reply)
-    (finding,) = look()
-    assert (finding.level, said in finding.text, bool(finding.fix)) == ("problem", True, True), finding
+def test_failed_login_is_a_single_problem(diagnose: Diagnose, cloud: SmallCloud, reply: Reply, text: str) -> None:
+    cloud.respond("POST", "/v3/auth/tokens", reply)
+    (finding,) = diagnose()
+    assert (finding.level, text in finding.text, bool(finding.fix)) == ("problem", True, True), finding
 
 
-def test_one_that_takes_too_long_holds_nobody_up(
-    look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_keystone_times_out(diagnose: Diagnose, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openstack, "MAX_SECONDS", 0.2)
-    cloud.answers("POST", "/v3/auth/tokens", Reply(instead="freeze"))
-    (finding,) = look()
+    cloud.respond("POST", "/v3/auth/tokens", Reply(instead="freeze"))
+    (finding,) = diagnose()
     assert finding.text.endswith("no response in time")
-    cloud.thaw()
+    cloud.resume()
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "text"),
     [({}, "project is not set"), ({"project": "main"}, "the project main is not among them")],
 )
-def test_a_user_without_a_project_is_told_with_the_rule(
-    look: Look, cloud: SmallCloud, more: dict[str, Any], said: str
+def test_user_without_a_project_is_reported_with_the_reason(
+    diagnose: Diagnose, cloud: SmallCloud, more: dict[str, Any], text: str
 ) -> None:
-    cloud.tell(regions=("RegionOne",), project=False)
-    cloud.answers("GET", "/v3/auth/projects", Reply(body={"projects": []}))
-    (finding,) = look(**more)
-    assert (finding.level, said in finding.text) == ("problem", True), finding
+    cloud.set_catalog(regions=("RegionOne",), project=False)
+    cloud.respond("GET", "/v3/auth/projects", Reply(body={"projects": []}))
+    (finding,) = diagnose(**more)
+    assert (finding.level, text in finding.text) == ("problem", True), finding
 
 
 # Services by region
 
 
-def test_a_region_that_is_set_and_not_in_the_catalog_is_a_problem(look: Look) -> None:
-    problems = [finding for finding in look(regions=("RegionOne", "Elsewhere")) if finding.level == "problem"]
+def test_configured_region_missing_from_catalog_is_a_problem(diagnose: Diagnose) -> None:
+    problems = [finding for finding in diagnose(regions=("RegionOne", "Elsewhere")) if finding.level == "problem"]
     (finding,) = problems
     assert finding.text == "the region Elsewhere is set, but the catalog has no public endpoints there"
 
 
-def test_an_interface_that_the_catalog_does_not_have_is_a_problem(look: Look) -> None:
-    texts = [finding.text for finding in look(interface="internal") if finding.level == "problem"]
+def test_interface_missing_from_catalog_is_a_problem(diagnose: Diagnose) -> None:
+    texts = [finding.text for finding in diagnose(interface="internal") if finding.level == "problem"]
     assert texts == ["the catalog has no internal compute service: no data for tenants"]
 
 
-def test_of_prices_nothing_is_said_where_nothing_could_be_looked_at(look: Look) -> None:
-    assert levels(look(regions=("Elsewhere",))) == ["ok", "problem", "problem"]
+def test_prices_are_not_checked_without_a_known_region(diagnose: Diagnose) -> None:
+    assert levels(diagnose(regions=("Elsewhere",))) == ["ok", "problem", "problem"]
 
 
-def test_every_region_is_looked_at(look: Look, cloud: SmallCloud) -> None:
-    cloud.tell(regions=("RegionOne", "RegionTwo"))
-    assert [finding.text.partition(":")[0] for finding in look()[1:3]] == ["region RegionOne", "region RegionTwo"]
+def test_every_region_is_checked(diagnose: Diagnose, cloud: SmallCloud) -> None:
+    cloud.set_catalog(regions=("RegionOne", "RegionTwo"))
+    assert [finding.text.partition(":")[0] for finding in diagnose()[1:3]] == ["region RegionOne", "region RegionTwo"]
 
 
-def test_a_region_without_load_balancers_is_only_told(look: Look, cloud: SmallCloud) -> None:
-    cloud.tell(regions=("RegionOne",), without=("load-balancer",))
-    findings = look()
+def test_region_without_load_balancers_is_ok(diagnose: Diagnose, cloud: SmallCloud) -> None:
+    cloud.set_catalog(regions=("RegionOne",), without=("load-balancer",))
+    findings = diagnose()
     assert set(levels(findings)) == {"ok"}
     assert findings[1].text.endswith("image respond; no load balancers")
 
 
-def test_a_region_without_another_service_is_a_warning(look: Look, cloud: SmallCloud) -> None:
-    cloud.tell(regions=("RegionOne",), without=("network", "image"))
-    (finding,) = (finding for finding in look() if finding.level != "ok")
+def test_region_without_another_service_is_a_warning(diagnose: Diagnose, cloud: SmallCloud) -> None:
+    cloud.set_catalog(regions=("RegionOne",), without=("network", "image"))
+    (finding,) = (finding for finding in diagnose() if finding.level != "ok")
     assert finding.level == "warning"
     assert finding.text == "region RegionOne has no public network, image: tenants see 0 for these"
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         (Reply(503), "status 503"),
         (Reply(403), "status 403"),
@@ -175,24 +173,26 @@ def test_a_region_without_another_service_is_a_warning(look: Look, cloud: SmallC
         (Reply(instead="hang up"), "invalid response"),
     ],
 )
-def test_a_service_that_fails_is_a_problem_and_the_others_are_told(
-    look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch, reply: Reply, said: str
+def test_failing_service_is_a_problem_and_others_are_reported(
+    diagnose: Diagnose, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch, reply: Reply, text: str
 ) -> None:
     monkeypatch.setattr(openstack_probe, "CALL_SECONDS", 1)
-    cloud.answers("GET", "/network/v2.0/quotas/p1/details.json", reply)
-    _, finding, others, _ = look()
-    assert (finding.level, finding.text) == ("problem", f"region RegionOne: network cannot be read: {said}")
+    cloud.respond("GET", "/network/v2.0/quotas/p1/details.json", reply)
+    _, finding, others, _ = diagnose()
+    assert (finding.level, finding.text) == ("problem", f"region RegionOne: network cannot be read: {text}")
     assert others.text == "region RegionOne: compute, volume, image, load-balancer respond"
 
 
-# What the store has for the project
+# Tenants and prices in the store
 
 
 @pytest.mark.parametrize(("disabled", "level"), [(0, "ok"), (1, "problem")])
-def test_a_disabled_tenant_is_told(look: Look, cloud: SmallCloud, data: Path, disabled: int, level: str) -> None:
+def test_disabled_tenant_is_reported(
+    diagnose: Diagnose, cloud: SmallCloud, data: Path, disabled: int, level: str
+) -> None:
     row = f"('acme', 'p1@{cloud.address}', {disabled})"
     execute(data, "cloud", f"INSERT INTO tenants (name, project, disabled) VALUES {row}")
-    finding = look()[2]
+    finding = diagnose()[2]
     assert (finding.level, "is disabled" in finding.text) == (level, bool(disabled))
 
 
@@ -201,63 +201,63 @@ def without_prices(data: Path) -> None:
     execute(data, "cloud", "DELETE FROM prices")
 
 
-def priced(data: Path, kind: str, unit: str, type_name: str) -> None:
+def add_price(data: Path, kind: str, unit: str, type_name: str) -> None:
     row = f"('{kind}', '{unit}', NULL, 0, 5, '{type_name}')"
     execute(data, "cloud", f"INSERT INTO prices (kind, unit, node_id, start, billionths, type) VALUES {row}")
 
 
 @pytest.mark.usefixtures("without_prices")
-def test_what_has_no_price_is_told_with_what_gives_it_one(look: Look) -> None:
-    server, volumes = look()[2:]
+def test_missing_prices_are_reported_with_fix_commands(diagnose: Diagnose) -> None:
+    server, volumes = diagnose()[2:]
     assert server[:2] == (
         "problem",
         "the project acme has 1 × instance of type m1.small in RegionOne without a price: its cost estimate fails",
     )
-    words = "cloudconsole admin price add --kind instance --unit each --type m1.small --price 0 "
-    assert f"{words}--from 2026-11-15T12:00:00Z" in server.command
+    command = "cloudconsole admin price add --kind instance --unit each --type m1.small --price 0 "
+    assert f"{command}--from 2026-11-15T12:00:00Z" in server.command
     assert volumes[:2] == (
         "warning",
         "no price for volume of type fast in RegionOne: the cost estimate of a tenant that creates one fails",
     )
-    words = "cloudconsole admin price add --kind volume --unit gb --type fast --price 0 "
-    assert f"{words}--from 2026-11-15T12:00:00Z" in volumes.command
+    command = "cloudconsole admin price add --kind volume --unit gb --type fast --price 0 "
+    assert f"{command}--from 2026-11-15T12:00:00Z" in volumes.command
 
 
 @pytest.mark.usefixtures("without_prices")
-def test_a_price_of_the_type_is_enough(look: Look, data: Path) -> None:
-    priced(data, "instance", "each", "m1.small")
-    priced(data, "volume", "gb", "fast")
-    assert levels(look()[2:]) == ["ok"]
+def test_a_price_of_the_type_is_enough(diagnose: Diagnose, data: Path) -> None:
+    add_price(data, "instance", "each", "m1.small")
+    add_price(data, "volume", "gb", "fast")
+    assert levels(diagnose()[2:]) == ["ok"]
 
 
 @pytest.mark.usefixtures("without_prices")
-def test_what_is_alike_is_told_once(look: Look, cloud: SmallCloud) -> None:
-    cloud.tell(regions=("RegionOne", "RegionTwo"))
-    (finding,) = (finding for finding in look() if finding.level == "problem")
+def test_same_resource_type_is_reported_once(diagnose: Diagnose, cloud: SmallCloud) -> None:
+    cloud.set_catalog(regions=("RegionOne", "RegionTwo"))
+    (finding,) = (finding for finding in diagnose() if finding.level == "problem")
     assert "2 × instance of type m1.small in RegionOne, RegionTwo" in finding.text
 
 
 @pytest.mark.usefixtures("without_prices")
-def test_so_many_are_named_and_the_rest_is_counted(
-    look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
+def test_long_list_is_truncated_and_the_rest_counted(
+    diagnose: Diagnose, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(openstack, "MAX_LISTED", 2)
     types = [{"id": f"t{number}", "name": f"type {number}"} for number in range(5)]
-    cloud.answers("GET", "/volume/v3/p1/types", Reply(body={"volume_types": types}))
-    *_, first, second, rest = look()
+    cloud.respond("GET", "/volume/v3/p1/types", Reply(body={"volume_types": types}))
+    *_, first, second, rest = diagnose()
     assert ("--type 'type 0'" in first.command, "--type 'type 1'" in second.command) == (True, True)
     assert rest.text == "3 more have no price"
 
 
-def test_holdings_that_cannot_be_read_are_a_problem(look: Look, cloud: SmallCloud) -> None:
+def test_unreadable_resources_are_a_problem(diagnose: Diagnose, cloud: SmallCloud) -> None:
     broken = {name: value for name, value in SERVER.items() if name != "flavor"}
-    cloud.answers("GET", "/compute/v2.1/servers/detail", Reply(body={"servers": [broken]}))
-    assert [finding.text for finding in look() if finding.level == "problem"] == [
+    cloud.respond("GET", "/compute/v2.1/servers/detail", Reply(body={"servers": [broken]}))
+    assert [finding.text for finding in diagnose() if finding.level == "problem"] == [
         "billable resources of the project acme cannot be read: invalid response"
     ]
 
 
-def test_without_a_store_there_are_no_prices_to_look_at(look: Look, tmp_path: Path) -> None:
-    finding = look(data=tmp_path / "none")[-1]
+def test_prices_are_not_checked_without_a_store(diagnose: Diagnose, tmp_path: Path) -> None:
+    finding = diagnose(data=tmp_path / "none")[-1]
     assert (finding.level, finding.text) == ("warning", "prices not checked: no store")
     assert not (tmp_path / "none").exists()

@@ -1,16 +1,16 @@
-"""What doctor reports about billable resources without a price."""
+"""Doctor checks of billable resources without a price."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import NOON
+from tests.conftest import SAMPLE_TIME
 from tests.server.doctor.conftest import Check, execute, levels
 
-HOUR = int(NOON) // 3600 * 3600
+HOUR = int(SAMPLE_TIME) // 3600 * 3600
 
 
-def test_the_prices_of_the_sample_are_in_order(check: Check) -> None:
+def test_prices_of_the_sample_are_ok(check: Check) -> None:
     assert levels(check("prices")) == ["ok"]
 
 
@@ -27,7 +27,7 @@ def test_resources_without_a_price_are_reported_by_kind(check: Check, data: Path
     [
         (HOUR - 7200, HOUR - 1, "ok"),
         (HOUR - 7200, HOUR, "problem"),
-        (int(NOON) + 60, None, "ok"),
+        (int(SAMPLE_TIME) + 60, None, "ok"),
     ],
     ids=["ended before this hour", "ended in this hour", "starts later"],
 )

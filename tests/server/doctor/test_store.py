@@ -1,4 +1,4 @@
-"""What the doctor says about folder, databases, totals and times."""
+"""Doctor checks of the data directory, databases, totals and times."""
 
 import ctypes
 import os
@@ -14,26 +14,26 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import sqlite, store
 from cloudconsole.server.doctor.results import DoctorContext
 from cloudconsole.server.doctor.runner import CHECKS, run_checks
-from tests.conftest import NOON
-from tests.newer_version import OWN, make_newer
+from tests.conftest import SAMPLE_TIME
+from tests.newer_version import CURRENT_REVISION, make_newer
 from tests.server.doctor.conftest import Check, execute, levels
 
 
-def test_a_store_in_order_has_no_problems(data: Path) -> None:
+def test_healthy_store_has_no_problems(data: Path) -> None:
     data.chmod(0o700)
-    results = run_checks(DoctorContext(Settings(data=data, port=0), [], NOON))
+    results = run_checks(DoctorContext(Settings(data=data, port=0), [], SAMPLE_TIME))
     assert {result.check for result in results} == set(CHECKS)
     assert [result for result in results if result.level == "problem"] == []
 
 
 def test_the_doctor_changes_nothing(data: Path) -> None:
     before = {file.name: file.read_bytes() for file in data.iterdir()}
-    run_checks(DoctorContext(Settings(data=data, port=0), [], NOON))
+    run_checks(DoctorContext(Settings(data=data, port=0), [], SAMPLE_TIME))
     assert {file.name: file.read_bytes() for file in data.iterdir()} == before
 
 
-def test_every_check_is_run_where_there_is_no_store_and_none_is_made(tmp_path: Path) -> None:
-    results = run_checks(DoctorContext(Settings(data=tmp_path / "none", port=0), ["a bad one"], NOON))
+def test_every_check_runs_without_a_store_and_creates_none(tmp_path: Path) -> None:
+    results = run_checks(DoctorContext(Settings(data=tmp_path / "none", port=0), ["a bad one"], SAMPLE_TIME))
     assert {result.check for result in results} == set(CHECKS)
     assert {result.check for result in results if result.level == "problem"} >= {
         "settings",
@@ -44,14 +44,14 @@ def test_every_check_is_run_where_there_is_no_store_and_none_is_made(tmp_path: P
     assert not (tmp_path / "none").exists()
 
 
-# The folder
+# The data directory
 
 
-def test_a_missing_folder_is_a_problem(check: Check, tmp_path: Path) -> None:
+def test_missing_directory_is_a_problem(check: Check, tmp_path: Path) -> None:
     assert levels(check("data directory", data=tmp_path / "none")) == ["problem"]
 
 
-def test_an_open_folder_is_a_warning_and_an_open_database_a_problem(check: Check, data: Path) -> None:
+def test_readable_directory_warns_and_readable_database_is_a_problem(check: Check, data: Path) -> None:
     data.chmod(0o755)
     (data / "activity.db").chmod(0o640)
     findings = check("data directory")
@@ -59,7 +59,7 @@ def test_an_open_folder_is_a_warning_and_an_open_database_a_problem(check: Check
     assert findings[1].command == f"chmod 600 {data / 'activity.db'}"
 
 
-@pytest.mark.skipif(os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can give files away")
+@pytest.mark.skipif(os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can change file owners")
 def test_a_file_of_another_user_is_a_problem(check: Check, data: Path) -> None:
     data.chmod(0o700)
     os.chown(data / "cloud.db", 4711, 4711)
@@ -67,10 +67,8 @@ def test_a_file_of_another_user_is_a_problem(check: Check, data: Path) -> None:
     assert (finding.level, "another user owns cloud.db" in finding.text) == ("problem", True)
 
 
-@pytest.mark.skipif(os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can give files away")
-def test_files_of_the_one_who_serves_in_a_folder_of_roots_are_in_order(
-    check: Check, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can change file owners")
+def test_own_files_in_a_directory_of_root_are_ok(check: Check, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data.chmod(0o2770)
     for file in data.iterdir():
         os.chown(file, 4711, -1)
@@ -78,14 +76,14 @@ def test_files_of_the_one_who_serves_in_a_folder_of_roots_are_in_order(
     assert [finding.text for finding in check("data directory")] == [f"other users can access {data}"]
 
 
-@pytest.mark.parametrize(("least", "store_size", "level"), [(2**62, 1, "problem"), (1, 2**62, "warning")])
-def test_little_room_is_told(
-    check: Check, data: Path, monkeypatch: pytest.MonkeyPatch, least: int, store_size: int, level: str
+@pytest.mark.parametrize(("min_free", "store_size", "level"), [(2**62, 1, "problem"), (1, 2**62, "warning")])
+def test_low_disk_space_is_reported(
+    check: Check, data: Path, monkeypatch: pytest.MonkeyPatch, min_free: int, store_size: int, level: str
 ) -> None:
     data.chmod(0o700)
-    monkeypatch.setattr(sqlite, "MIN_FREE", least)
+    monkeypatch.setattr(sqlite, "MIN_FREE", min_free)
     if store_size > 1:
-        # A file with a hole has a size without needing room.
+        # A sparse file has a size without using disk space.
         free = shutil.disk_usage(data).free
         with (data / "cloud.db-wal").open("wb") as log:
             log.truncate(free)
@@ -93,56 +91,54 @@ def test_little_room_is_told(
     assert levels(check("data directory")) == [level]
 
 
-def test_what_a_killed_command_left_is_a_warning(check: Check, data: Path) -> None:
+def test_leftover_directory_of_a_killed_command_is_a_warning(check: Check, data: Path) -> None:
     data.chmod(0o700)
-    left = data / ".restore-abc"
-    left.mkdir()
-    os.utime(left, (NOON - 7200, NOON - 7200))
+    leftover = data / ".restore-abc"
+    leftover.mkdir()
+    os.utime(leftover, (SAMPLE_TIME - 7200, SAMPLE_TIME - 7200))
     (finding,) = check("data directory")
-    assert (finding.level, finding.command) == ("warning", f"rm -r {left}")
-    os.utime(left, (NOON - 60, NOON - 60))
+    assert (finding.level, finding.command) == ("warning", f"rm -r {leftover}")
+    os.utime(leftover, (SAMPLE_TIME - 60, SAMPLE_TIME - 60))
     assert levels(check("data directory")) == ["ok"]
 
 
 # The databases
 
 
-def test_rubbish_in_a_database_is_a_problem(check: Check, data: Path) -> None:
+def test_corrupt_database_is_a_problem(check: Check, data: Path) -> None:
     (data / "activity.db").write_bytes(b"rubbish" * 1000)
     findings = check("databases")
     assert levels(findings) == ["ok", "problem"]
     assert "restore" in findings[1].fix
 
 
-def test_a_newer_store_that_can_be_served_is_a_warning(check: Check, data: Path) -> None:
-    make_newer(data, oldest_compatible=OWN)
+def test_compatible_newer_store_is_a_warning(check: Check, data: Path) -> None:
+    make_newer(data, oldest_compatible=CURRENT_REVISION)
     assert {finding.level for finding in check("databases")} == {"warning"}
 
 
-def test_a_row_that_refers_to_nothing_is_a_problem(check: Check, data: Path) -> None:
+def test_dangling_foreign_key_is_a_problem(check: Check, data: Path) -> None:
     execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
     (finding, _) = check("databases")
     assert "a row of accounts refers to a missing row of tenants" in finding.text
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "text"),
     [
         ("UPDATE alembic_version SET version_num = '9999'", "newer Cloud Console (revision 9999)"),
         ("DROP TABLE alembic_version", "has no Cloud Console tables"),
         ("PRAGMA journal_mode = DELETE", "has journal mode delete, not WAL"),
     ],
 )
-def test_a_database_that_this_program_did_not_leave_so_is_a_problem(
-    check: Check, data: Path, sql: str, said: str
-) -> None:
+def test_unexpected_database_state_is_a_problem(check: Check, data: Path, sql: str, text: str) -> None:
     execute(data, "cloud", sql)
     (finding, rest) = check("databases")
     assert (finding.level, rest.level) == ("problem", "ok")
-    assert said in finding.text
+    assert text in finding.text
 
 
-def test_a_log_that_grows_without_end_is_a_warning(check: Check, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_write_ahead_log_is_a_warning(check: Check, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "MAX_WAL", 1000)
     assert levels(check("databases")) == ["ok", "ok"]
     with closing(sqlite3.connect(data / "activity.db", isolation_level=None)) as reader:
@@ -154,7 +150,7 @@ def test_a_log_that_grows_without_end_is_a_warning(check: Check, data: Path, mon
     assert "activity.db-wal has grown" in findings[1].text
 
 
-def test_what_nobody_of_ours_made_is_a_problem(check: Check, data: Path) -> None:
+def test_foreign_trigger_is_a_problem(check: Check, data: Path) -> None:
     execute(data, "cloud", "CREATE TRIGGER hush BEFORE INSERT ON operator_audit BEGIN SELECT RAISE(IGNORE); END")
     cloud, activity = check("databases")
     assert (cloud.level, activity.level) == ("problem", "ok")
@@ -191,7 +187,7 @@ def test_wrong_totals_are_a_problem(check: Check, data: Path) -> None:
 # Times
 
 
-def test_a_clock_before_its_time_is_a_problem(check: Check) -> None:
+def test_clock_far_in_the_past_is_a_problem(check: Check) -> None:
     assert levels(check("clock", now=1_000_000_000))[0] == "problem"
 
 
@@ -202,16 +198,16 @@ def test_a_clock_before_its_time_is_a_problem(check: Check) -> None:
         (SimpleNamespace(adjtimex=lambda _: 0), "ok"),
         (SimpleNamespace(), "ok"),
     ],
-    ids=["nothing keeps it", "kept", "says nothing"],
+    ids=["not synchronized", "synchronized", "unknown"],
 )
-def test_a_clock_that_nothing_keeps_right_is_a_warning(
+def test_unsynchronized_clock_is_a_warning(
     check: Check, monkeypatch: pytest.MonkeyPatch, kernel: SimpleNamespace, level: str
 ) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: kernel)
     assert levels(check("clock")) == [level]
 
 
-def test_the_kernel_of_this_machine_can_be_asked(check: Check) -> None:
+def test_kernel_of_this_machine_can_be_queried(check: Check) -> None:
     assert "problem" not in levels(check("clock"))
 
 
@@ -223,16 +219,16 @@ def test_the_kernel_of_this_machine_can_be_asked(check: Check) -> None:
         ("activity", "INSERT INTO sessions VALUES (x'00', 1, 1, 's', {later}, {later})"),
     ],
 )
-def test_rows_from_the_future_mean_that_the_clock_went_back(check: Check, data: Path, part: str, sql: str) -> None:
+def test_rows_from_the_future_are_a_problem(check: Check, data: Path, part: str, sql: str) -> None:
     assert levels(check("times in the store")) == ["ok"]
-    execute(data, part, sql.format(later=int(NOON) + 60))
+    execute(data, part, sql.format(later=int(SAMPLE_TIME) + 60))
     (finding,) = check("times in the store")
     assert finding.level == "problem"
     assert "2026-11-15T12:21:00Z, in the future" in finding.text
 
 
 @pytest.mark.parametrize("moment", [1_763_204_400_000_000, 2**62, -1])
-def test_a_time_that_can_be_none_is_told_as_such(check: Check, data: Path, moment: int) -> None:
+def test_invalid_time_is_reported(check: Check, data: Path, moment: int) -> None:
     execute(data, "cloud", f"UPDATE operator_audit SET at = {moment}")
     (finding,) = check("times in the store")
     assert finding.level == "problem"

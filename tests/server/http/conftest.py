@@ -1,4 +1,4 @@
-"""Fixtures of the HTTP suites: the sample cloud with passwords that are quick to check, and further consoles."""
+"""Fixtures of the HTTP tests: the sample cloud with cheap password hashes, and additional consoles."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,25 +7,27 @@ import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from tests.harness import HeldClock, InProcess
+from tests.harness import FakeClock, InProcessTransport
 from tests.stores import copy_store
 
-StartConsole = Callable[..., InProcess]
+StartConsole = Callable[..., InProcessTransport]
 
 
 @pytest.fixture
-def data(quick_store: Path, tmp_path: Path) -> Path:
-    """A store of one's own with the sample cloud."""
-    return copy_store(quick_store, tmp_path / "data")
+def data(fast_hash_store: Path, tmp_path: Path) -> Path:
+    """A fresh store with the sample cloud."""
+    return copy_store(fast_hash_store, tmp_path / "data")
 
 
 @pytest.fixture
-def start_console(clock: HeldClock) -> Iterator[StartConsole]:
-    """Starts further consoles: a second worker over the same folder, or one with other settings."""
-    started: list[InProcess] = []
+def start_console(clock: FakeClock) -> Iterator[StartConsole]:
+    """Start additional consoles: a second worker on the same data directory, or one with other settings."""
+    started: list[InProcessTransport] = []
 
-    def start(settings: Settings, base: str = "http://127.0.0.1:8000", *, beside: InProcess | None = None) -> InProcess:
-        started.append(InProcess(Console(settings, clock), base, beside=beside))
+    def start(
+        settings: Settings, base: str = "http://127.0.0.1:8000", *, share_loop_with: InProcessTransport | None = None
+    ) -> InProcessTransport:
+        started.append(InProcessTransport(Console(settings, clock), base, share_loop_with=share_loop_with))
         return started[-1]
 
     yield start

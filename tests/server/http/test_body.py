@@ -1,4 +1,4 @@
-"""Parsing bodies: the same result as the standard parsers, with bounded work."""
+"""Body parsing: the same results as the standard parsers, with bounded work."""
 
 from urllib.parse import parse_qsl
 
@@ -33,38 +33,40 @@ def test_a_form_is_parsed_as_urllib_parses_it(body: str) -> None:
     assert form(body) == standard_form(body)
 
 
-def test_a_form_may_have_64_fields_and_no_more() -> None:
+def test_a_form_has_at_most_64_fields() -> None:
     assert len(parse_form(b"&".join(b"f%d=" % number for number in range(MAX_FORM_FIELDS)))) == MAX_FORM_FIELDS
     with pytest.raises(MalformedBody):
         parse_form(b"&" * MAX_FORM_FIELDS)
 
 
-def test_a_few_unescaped_percent_signs_stand_for_themselves_and_many_are_malformed() -> None:
+def test_only_a_few_unescaped_percent_signs_are_accepted() -> None:
     assert form("name=%41" + "%" * MAX_UNESCAPED) == {"name": "A" + "%" * MAX_UNESCAPED}
     assert form("name=%41" + "%" * (MAX_UNESCAPED + 1)) is None
 
 
-def test_an_unescaped_percent_sign_beside_a_thousand_escapes_is_malformed() -> None:
+def test_unescaped_percent_among_1000_escapes_is_malformed() -> None:
     escapes = "%41" * (MAX_PERCENT_SIGNS - 1)
     assert form(f"name={escapes}%") == {"name": "A" * (MAX_PERCENT_SIGNS - 1) + "%"}
     assert form(f"name={escapes}%41%") is None
     assert form(f"name={escapes}%41%41") == {"name": "A" * (MAX_PERCENT_SIGNS + 1)}
 
 
-def test_beside_escapes_too_many_equals_signs_are_malformed() -> None:
+def test_too_many_equals_signs_with_escapes_are_malformed() -> None:
     signs = "=" * (MAX_FORM_FIELDS + MAX_UNESCAPED)
     assert form(f"name{signs}%41") == {"name": signs[1:] + "A"}
     assert form(f"name{signs}=%41") is None
     assert form(f"name{signs}=A") == {"name": signs + "A"}
 
 
-def test_the_largest_operator_form_fits() -> None:
+def test_the_largest_operator_form_is_accepted() -> None:
     names = {
-        noun: [name for control in create_fields(noun) for name in (control.name, control.name + UNLIMITED_SUFFIX)]
-        for noun in ENTITY_TYPES
+        entity_type: [
+            name for control in create_fields(entity_type) for name in (control.name, control.name + UNLIMITED_SUFFIX)
+        ]
+        for entity_type in ENTITY_TYPES
     }
-    around = ["csrfmiddlewaretoken", "key", "seen", "fresh", "force", "preview"]
-    assert max(len(each) for each in names.values()) + len(around) <= MAX_FORM_FIELDS
+    common = ["csrfmiddlewaretoken", "key", "seen", "fresh", "force", "preview"]
+    assert max(len(each) for each in names.values()) + len(common) <= MAX_FORM_FIELDS
 
 
 @pytest.mark.parametrize(
@@ -80,5 +82,5 @@ def test_the_largest_operator_form_fits() -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_only_the_named_fields_of_an_object_are_built(body: str, fields: dict[str, object]) -> None:
+def test_only_requested_fields_of_an_object_are_built(body: str, fields: dict[str, object]) -> None:
     assert parse_json(body.encode(), ("action", "id")) == fields

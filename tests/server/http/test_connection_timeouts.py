@@ -1,4 +1,4 @@
-"""How long a caller may take: to read as long as it makes progress, and a while from one call to the next."""
+"""Connection timeouts: write stalls, and keep-alive between requests."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
@@ -20,8 +20,8 @@ class Timer:
         self.action = None
 
 
-class HeldLoop:
-    """An event loop whose timers run when they are told to."""
+class FakeLoop:
+    """An event loop whose timers run on demand."""
 
     def __init__(self) -> None:
         self.timers: list[Timer] = []
@@ -34,19 +34,19 @@ class HeldLoop:
         self.timers.append(Timer(action, *args))
         return self.timers[-1]
 
-    def create_task(self, call: Coroutine[Any, Any, None]) -> None:
-        """Nobody answers but the test."""
-        call.close()
+    def create_task(self, request: Coroutine[Any, Any, None]) -> None:
+        """Discard the request; the test itself completes the response."""
+        request.close()
 
-    def let_time_pass(self) -> None:
+    def run_timers(self) -> None:
         timers, self.timers = self.timers, []
         for timer in timers:
             if timer.action:
                 timer.action()
 
 
-class FullTransport:
-    """A connection whose other side reads when it is told to."""
+class FakeTransport:
+    """A connection whose client reads on demand."""
 
     unsent = 100_000
     aborted = False
@@ -71,23 +71,23 @@ class FullTransport:
         self.aborted = True
 
 
-async def _nothing(_scope: object, _receive: object, _send: object) -> None:
-    raise AssertionError("nobody calls")
+async def _app(_scope: object, _receive: object, _send: object) -> None:
+    raise AssertionError("unexpected request")
 
 
 @pytest.fixture
-def loop() -> HeldLoop:
-    return HeldLoop()
+def loop() -> FakeLoop:
+    return FakeLoop()
 
 
 @pytest.fixture
-def transport() -> FullTransport:
-    return FullTransport()
+def transport() -> FakeTransport:
+    return FakeTransport()
 
 
 @pytest.fixture
-def connected(loop: HeldLoop, transport: FullTransport) -> LimitedProtocol:
-    config = Config(cast("Any", _nothing), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
+def connected(loop: FakeLoop, transport: FakeTransport) -> LimitedProtocol:
+    config = Config(cast("Any", _app), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
     context = ConnectionContext(30, 10, RequestSequence(), standalone_metrics())
     protocol = LimitedProtocol(config, ServerState(), {}, cast("Any", loop), context=context)
     protocol.connection_made(cast("Any", transport))
@@ -97,91 +97,91 @@ def connected(loop: HeldLoop, transport: FullTransport) -> LimitedProtocol:
 
 @pytest.fixture
 def stalled(connected: LimitedProtocol) -> LimitedProtocol:
-    """A connection that has more to send than the other side reads."""
+    """A connection that has more to send than its client reads."""
     connected.pause_writing()
     return connected
 
 
 @pytest.fixture
-def answered(connected: LimitedProtocol) -> LimitedProtocol:
-    """A connection whose caller has its first answer."""
+def responded(connected: LimitedProtocol) -> LimitedProtocol:
+    """A connection after its first response."""
     connected.on_response_complete()
     return connected
 
 
 @pytest.mark.usefixtures("stalled")
-def test_a_caller_that_reads_nothing_is_cut_off(loop: HeldLoop, transport: FullTransport) -> None:
-    loop.let_time_pass()
+def test_a_client_that_reads_nothing_is_disconnected(loop: FakeLoop, transport: FakeTransport) -> None:
+    loop.run_timers()
     assert transport.aborted
 
 
 @pytest.mark.usefixtures("stalled")
-def test_a_caller_that_reads_a_little_goes_on(loop: HeldLoop, transport: FullTransport) -> None:
+def test_a_client_that_makes_progress_stays_connected(loop: FakeLoop, transport: FakeTransport) -> None:
     for _ in range(10):
         transport.unsent -= 1
-        loop.let_time_pass()
+        loop.run_timers()
         assert not transport.aborted
-    loop.let_time_pass()
+    loop.run_timers()
     assert transport.aborted
 
 
-def test_a_caller_that_has_read_enough_is_left_alone(
-    loop: HeldLoop, transport: FullTransport, stalled: LimitedProtocol
+def test_a_client_that_catches_up_stays_connected(
+    loop: FakeLoop, transport: FakeTransport, stalled: LimitedProtocol
 ) -> None:
     stalled.resume_writing()
-    loop.let_time_pass()
+    loop.run_timers()
     assert not transport.aborted
 
 
-def test_a_connection_that_is_gone_leaves_nothing_behind(
-    loop: HeldLoop, transport: FullTransport, stalled: LimitedProtocol
+def test_a_lost_connection_has_no_stall_timeout(
+    loop: FakeLoop, transport: FakeTransport, stalled: LimitedProtocol
 ) -> None:
     stalled.connection_lost(ConnectionResetError())
-    loop.let_time_pass()
+    loop.run_timers()
     assert not transport.aborted
 
 
-@pytest.mark.usefixtures("answered")
-def test_a_caller_that_does_not_call_again_is_let_go(loop: HeldLoop, transport: FullTransport) -> None:
+@pytest.mark.usefixtures("responded")
+def test_an_idle_connection_is_closed_after_keep_alive(loop: FakeLoop, transport: FakeTransport) -> None:
     loop.now += 75
-    loop.let_time_pass()
+    loop.run_timers()
     assert transport.closed
 
 
-def test_a_pause_is_measured_from_the_last_answer(
-    loop: HeldLoop, transport: FullTransport, answered: LimitedProtocol
+def test_keep_alive_is_measured_from_the_last_response(
+    loop: FakeLoop, transport: FakeTransport, responded: LimitedProtocol
 ) -> None:
     loop.now += 50
-    answered.on_response_complete()
+    responded.on_response_complete()
     loop.now += 25
-    loop.let_time_pass()
+    loop.run_timers()
     assert not transport.closed
     loop.now += 50
-    loop.let_time_pass()
+    loop.run_timers()
     assert transport.closed
 
 
-def test_all_pauses_of_a_connection_have_one_timer(loop: HeldLoop, answered: LimitedProtocol) -> None:
+def test_a_connection_has_a_single_keep_alive_timer(loop: FakeLoop, responded: LimitedProtocol) -> None:
     for _ in range(10):
-        answered.on_response_complete()
+        responded.on_response_complete()
     assert len(loop.timers) == 1
 
 
-def test_a_call_that_takes_longer_than_a_pause_may_is_no_pause(
-    loop: HeldLoop, transport: FullTransport, answered: LimitedProtocol
+def test_a_slow_request_does_not_count_as_idle(
+    loop: FakeLoop, transport: FakeTransport, responded: LimitedProtocol
 ) -> None:
-    answered.data_received(b"POST /api/ HTTP/1.1\r\n")
+    responded.data_received(b"POST /api/ HTTP/1.1\r\n")
     loop.now += 100
-    answered.timeout_keep_alive_handler()
+    responded.timeout_keep_alive_handler()
     assert not transport.closed
-    answered.on_response_complete()
+    responded.on_response_complete()
     loop.now += 75
-    answered.timeout_keep_alive_handler()
+    responded.timeout_keep_alive_handler()
     assert transport.closed
 
 
-def test_a_pause_begins_at_the_end_of_a_request_that_was_answered_before(
-    loop: HeldLoop, transport: FullTransport, connected: LimitedProtocol
+def test_keep_alive_starts_at_the_end_of_the_request_body(
+    loop: FakeLoop, transport: FakeTransport, connected: LimitedProtocol
 ) -> None:
     connected.data_received(b"POST /no-such/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
     connected.cycle.response_complete = True
@@ -189,17 +189,17 @@ def test_a_pause_begins_at_the_end_of_a_request_that_was_answered_before(
     loop.now += 11
     connected.data_received(b"0\r\n\r\n")
     loop.now += 64
-    loop.let_time_pass()
+    loop.run_timers()
     assert not transport.closed
     loop.now += 11
-    loop.let_time_pass()
+    loop.run_timers()
     assert transport.closed
 
 
-def test_a_connection_that_is_gone_is_watched_no_more(
-    loop: HeldLoop, transport: FullTransport, answered: LimitedProtocol
+def test_a_lost_connection_has_no_keep_alive_timeout(
+    loop: FakeLoop, transport: FakeTransport, responded: LimitedProtocol
 ) -> None:
-    answered.connection_lost(ConnectionResetError())
+    responded.connection_lost(ConnectionResetError())
     loop.now += 75
-    loop.let_time_pass()
+    loop.run_timers()
     assert not transport.closed

@@ -13,10 +13,10 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.store.tables import login_failures, sessions
-from tests.conftest import NOON
-from tests.harness import FORM, JSON, Caller, HeaderPairs, HeldClock, InProcess, Reply
+from tests.conftest import SAMPLE_TIME
+from tests.harness import FORM, JSON, ApiClient, FakeClock, HeaderPairs, InProcessTransport, Reply
 from tests.server.http.conftest import StartConsole
-from tests.server.http.world import (
+from tests.server.http.helpers import (
     cookie_header,
     is_live,
     login_fields,
@@ -24,12 +24,12 @@ from tests.server.http.world import (
     post_login,
     rows,
 )
-from tests.stores import copy_store, settings_over
+from tests.stores import copy_store, settings_for
 
-# The dimensions. A token is spoken of by name; `None` leaves the cookie, field or header out.
+# The dimensions. Tokens are referred to by name; `None` omits the cookie, field or header.
 
 ISSUED: Final = {"own", "another", "previous", "unbound"}
-"""Tokens that this console made; all others are made up."""
+"""Tokens issued by this console; all others are forged."""
 
 ORIGINS: Final = {
     "absent": None,
@@ -44,14 +44,14 @@ ORIGINS: Final = {
     "other name of ours": "http://localhost:8000",
     "empty": "",
 }
-OUR_ORIGINS: Final = {"absent", "own", "own, in capitals"}
+ALLOWED_ORIGINS: Final = {"absent", "own", "own, in capitals"}
 
 SITES: Final = (None, "same-origin", "none", "same-site", "cross-site", "Cross-Site")
-OUR_SITES: Final = {None, "same-origin", "none"}
+ALLOWED_SITES: Final = {None, "same-origin", "none"}
 
 
-def sent_by_us(origin: str, site: str | None) -> bool:
-    return origin in OUR_ORIGINS and site in OUR_SITES
+def is_same_origin(origin: str, site: str | None) -> bool:
+    return origin in ALLOWED_ORIGINS and site in ALLOWED_SITES
 
 
 def login_passes(cookies: tuple[str, ...], field: str | None, header: str | None) -> bool:
@@ -59,18 +59,18 @@ def login_passes(cookies: tuple[str, ...], field: str | None, header: str | None
     return token in ISSUED and token in cookies
 
 
-def call_passes(cookies: tuple[str, ...], header: str | None) -> bool:
+def request_passes(cookies: tuple[str, ...], header: str | None) -> bool:
     return header == "own" and "own" in cookies
 
 
 @dataclass
-class World:
-    """A console with a live session, another tenant's, one that was logged out, and tokens of all sorts."""
+class Scenario:
+    """A console with a live session, a session of another tenant, an ended session, and tokens of all kinds."""
 
-    wire: InProcess
+    transport: InProcessTransport
     data: Path
-    demo: Caller
-    other: Caller
+    demo: ApiClient
+    other: ApiClient
     ended: str
     tokens: dict[str, str]
 
@@ -95,24 +95,24 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    data = copy_store(quick_store, tmp_path_factory.mktemp("csrf") / "data")
-    wire = InProcess(Console(settings_over(data), HeldClock(NOON)))
-    previous, demo, other, newcomer = (Caller(wire) for _ in range(4))
+def scenario(fast_hash_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
+    data = copy_store(fast_hash_store, tmp_path_factory.mktemp("csrf") / "data")
+    transport = InProcessTransport(Console(settings_for(data), FakeClock(SAMPLE_TIME)))
+    previous, demo, other, anonymous = (ApiClient(transport) for _ in range(4))
     assert previous.login().status == 200
     ended = previous.cookies["sessionid"]
     assert previous.logout().status == 200
     assert demo.login().status == 200
     assert other.login("other", "console-other").status == 200
-    newcomer.open()
+    anonymous.open()
     own = demo.token
     tokens = {
         "own": own,
         "another": other.token,
         "previous": previous.token,
-        "unbound": newcomer.token,
+        "unbound": anonymous.token,
         "wrong mac": own[:-1] + ("1" if own[-1] == "0" else "0"),
-        "seed of one, mac of another": own[:32] + newcomer.token[32:],
+        "seed of one, mac of another": own[:32] + anonymous.token[32:],
         "short": own[:-1],
         "long": own + "0",
         "capitals": own.upper(),
@@ -120,8 +120,8 @@ def world(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "empty": "",
     }
     assert len(set(tokens.values())) == len(tokens)
-    yield World(wire, data, demo, other, ended, tokens)
-    wire.close()
+    yield Scenario(transport, data, demo, other, ended, tokens)
+    transport.close()
 
 
 def with_site(headers: HeaderPairs, site: str | None) -> HeaderPairs:
@@ -135,16 +135,14 @@ LOGIN_HEADERS: Final = (None, "empty", "own", "unbound", "wrong mac", "short")
 
 @pytest.mark.parametrize("session", ["anonymous", "live"])
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_every_login_is_let_through_exactly_when_token_and_sender_are_right(
-    world: World, session: str, origin: str
-) -> None:
-    # The username is left out: what passes the CSRF check is then refused for that, without a password being checked.
-    fields = login_fields(world.wire, username="", password="x")
+def test_login_passes_only_with_valid_token_and_origin(scenario: Scenario, session: str, origin: str) -> None:
+    # The username is empty: a login that passes the CSRF check is rejected for that, before its password is checked.
+    fields = login_fields(scenario.transport, username="", password="x")
     for cookies, field, header in product(LOGIN_COOKIES, LOGIN_FIELDS, LOGIN_HEADERS):
-        headers = world.headers(session, cookies, header, ORIGINS[origin])
+        headers = scenario.headers(session, cookies, header, ORIGINS[origin])
         for site in SITES:
-            reply = post_login(world.wire, with_site(headers, site), fields | world.field(field))
-            passes = sent_by_us(origin, site) and login_passes(cookies, field, header)
+            reply = post_login(scenario.transport, with_site(headers, site), fields | scenario.field(field))
+            passes = is_same_origin(origin, site) and login_passes(cookies, field, header)
             expected = (400, "missing_field") if passes else (403, "csrf_failed")
             assert (reply.status, reply.error) == expected, (cookies, field, header, site)
 
@@ -152,14 +150,16 @@ def test_every_login_is_let_through_exactly_when_token_and_sender_are_right(
 @pytest.mark.parametrize("session", ["none", "anonymous", "ended"])
 @pytest.mark.parametrize("header", [None, "own", "unbound", "wrong mac"])
 @pytest.mark.parametrize("field", [None, "own", "another", "previous", "unbound", "wrong mac"])
-def test_a_login_that_passes_really_logs_in(world: World, session: str, header: str | None, field: str | None) -> None:
+def test_a_login_that_passes_the_csrf_check_logs_in(
+    scenario: Scenario, session: str, header: str | None, field: str | None
+) -> None:
     for cookies in (("own",), ("another",), ("previous",), ("unbound",), ("wrong mac",), ("unbound", "own")):
-        headers = world.headers(session, cookies, header, None)
-        reply = post_login(world.wire, headers, login_fields(world.wire) | world.field(field))
+        headers = scenario.headers(session, cookies, header, None)
+        reply = post_login(scenario.transport, headers, login_fields(scenario.transport) | scenario.field(field))
         assert reply.status == (200 if login_passes(cookies, field, header) else 403), cookies
 
 
-CALL_COOKIES: Final = (
+REQUEST_COOKIES: Final = (
     (),
     ("own",),
     ("another",),
@@ -169,7 +169,7 @@ CALL_COOKIES: Final = (
     ("another", "own"),
     ("own", "wrong mac"),
 )
-CALL_HEADERS: Final = (
+REQUEST_HEADERS: Final = (
     None,
     "empty",
     "own",
@@ -187,102 +187,105 @@ CALL_HEADERS: Final = (
 
 @pytest.mark.parametrize("session", ["none", "anonymous", "live", "ended"])
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_every_action_call_is_answered_exactly_when_token_and_sender_are_right(
-    world: World, session: str, origin: str
-) -> None:
-    bodies = (b"action=GetUrlList", b"action=GetUrlList&csrfmiddlewaretoken=" + world.tokens["own"].encode())
-    for cookies, header, body in product(CALL_COOKIES, CALL_HEADERS, bodies):
-        headers = [("Content-Type", FORM), *world.headers(session, cookies, header, ORIGINS[origin])]
+def test_action_passes_only_with_valid_token_and_origin(scenario: Scenario, session: str, origin: str) -> None:
+    bodies = (b"action=GetUrlList", b"action=GetUrlList&csrfmiddlewaretoken=" + scenario.tokens["own"].encode())
+    for cookies, header, body in product(REQUEST_COOKIES, REQUEST_HEADERS, bodies):
+        headers = [("Content-Type", FORM), *scenario.headers(session, cookies, header, ORIGINS[origin])]
         for site in SITES if session == "live" else (None, "cross-site"):
-            reply = world.wire.send("POST", "/api/", with_site(headers, site), body)
-            assert outcome(reply) == expected_of_call(session, cookies, header, origin, site), (cookies, header, site)
+            reply = scenario.transport.send("POST", "/api/", with_site(headers, site), body)
+            assert outcome(reply) == expected_outcome(session, cookies, header, origin, site), (cookies, header, site)
 
 
 @pytest.mark.parametrize("session", ["none", "anonymous", "live", "ended"])
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_every_logout_is_done_exactly_when_token_and_sender_are_right(world: World, session: str, origin: str) -> None:
-    bodies = (b"", b"csrfmiddlewaretoken=" + world.tokens["own"].encode())
-    for cookies, header, body, site in product(CALL_COOKIES, (None, "own", "another", "wrong mac"), bodies, SITES):
-        headers = [("Content-Type", FORM), *world.headers(session, cookies, header, ORIGINS[origin])]
-        reply = world.wire.send("POST", "/auth/logout/", with_site(headers, site), body)
-        expected = expected_of_call(session, cookies, header, origin, site)
+def test_logout_passes_only_with_valid_token_and_origin(scenario: Scenario, session: str, origin: str) -> None:
+    bodies = (b"", b"csrfmiddlewaretoken=" + scenario.tokens["own"].encode())
+    for cookies, header, body, site in product(REQUEST_COOKIES, (None, "own", "another", "wrong mac"), bodies, SITES):
+        headers = [("Content-Type", FORM), *scenario.headers(session, cookies, header, ORIGINS[origin])]
+        reply = scenario.transport.send("POST", "/auth/logout/", with_site(headers, site), body)
+        expected = expected_outcome(session, cookies, header, origin, site)
         assert outcome(reply) == expected, (cookies, header, site)
         if expected == "passes":
-            assert not is_live(world.wire, world.demo.cookies["sessionid"])
-            assert world.demo.login().status == 200
+            assert not is_live(scenario.transport, scenario.demo.cookies["sessionid"])
+            assert scenario.demo.login().status == 200
         else:
             assert "sessionid" not in reply.set_cookies
-    assert is_live(world.wire, world.demo.cookies["sessionid"])
+    assert is_live(scenario.transport, scenario.demo.cookies["sessionid"])
 
 
 def outcome(reply: Reply) -> str:
     return "passes" if reply.status == 200 else reply.error
 
 
-def expected_of_call(session: str, cookies: tuple[str, ...], header: str | None, origin: str, site: str | None) -> str:
+def expected_outcome(session: str, cookies: tuple[str, ...], header: str | None, origin: str, site: str | None) -> str:
     if session != "live":
         return "login_required"
-    return "passes" if sent_by_us(origin, site) and call_passes(cookies, header) else "csrf_failed"
+    return "passes" if is_same_origin(origin, site) and request_passes(cookies, header) else "csrf_failed"
 
 
 @pytest.mark.parametrize("session", ["demo", "other"])
 @pytest.mark.parametrize("cookie", ["demo", "other"])
 @pytest.mark.parametrize("header", ["demo", "other"])
-def test_token_and_session_belong_together(world: World, session: str, cookie: str, header: str) -> None:
-    callers = {"demo": world.demo, "other": world.other}
-    cookies = cookie_header(sessionid=callers[session].cookies["sessionid"], csrftoken=callers[cookie].token)
-    reply = post_action(world.wire, [*cookies, ("X-CSRFToken", callers[header].token)])
+def test_token_and_session_must_match(scenario: Scenario, session: str, cookie: str, header: str) -> None:
+    clients = {"demo": scenario.demo, "other": scenario.other}
+    cookies = cookie_header(sessionid=clients[session].cookies["sessionid"], csrftoken=clients[cookie].token)
+    reply = post_action(scenario.transport, [*cookies, ("X-CSRFToken", clients[header].token)])
     assert outcome(reply) == ("passes" if session == cookie == header else "csrf_failed")
 
 
-# One rule a test.
+# One test per rule.
 
 
-def test_the_token_read_before_login_serves_after_it(visitor: Caller) -> None:
-    visitor.open()
-    token = visitor.token
-    visitor.login()
-    assert visitor.token == token
-    assert visitor.call("GetUrlList").status == 200
+def test_the_token_from_before_login_stays_valid_after_it(anonymous_client: ApiClient) -> None:
+    anonymous_client.open()
+    token = anonymous_client.token
+    anonymous_client.login()
+    assert anonymous_client.token == token
+    assert anonymous_client.call("GetUrlList").status == 200
 
 
-def test_the_token_of_the_login_is_the_sessions_whichever_others_were_sent(visitor: Caller) -> None:
-    first = visitor.open().cookie("csrftoken")
-    second = Caller(visitor.wire).open().cookie("csrftoken")
-    assert isinstance(visitor.wire, InProcess)
+def test_the_session_gets_the_token_used_at_login(anonymous_client: ApiClient) -> None:
+    first = anonymous_client.open().cookie("csrftoken")
+    second = ApiClient(anonymous_client.transport).open().cookie("csrftoken")
+    assert isinstance(anonymous_client.transport, InProcessTransport)
     cookies = [("Cookie", f"csrftoken={first}; csrftoken={second}")]
-    fields = login_fields(visitor.wire, csrfmiddlewaretoken=second)
-    reply = post_login(visitor.wire, cookies, fields)
+    fields = login_fields(anonymous_client.transport, csrfmiddlewaretoken=second)
+    reply = post_login(anonymous_client.transport, cookies, fields)
     assert reply.cookie("csrftoken") == second
 
 
-def test_the_right_field_wins_over_a_wrong_header(wire: InProcess, visitor: Caller) -> None:
-    visitor.open()
-    headers = [*cookie_header(**visitor.cookies), ("X-CSRFToken", "0" * 64)]
-    assert post_login(wire, headers, login_fields(wire, csrfmiddlewaretoken=visitor.token)).status == 200
+def test_a_valid_field_overrides_an_invalid_header(transport: InProcessTransport, anonymous_client: ApiClient) -> None:
+    anonymous_client.open()
+    headers = [*cookie_header(**anonymous_client.cookies), ("X-CSRFToken", "0" * 64)]
+    assert (
+        post_login(transport, headers, login_fields(transport, csrfmiddlewaretoken=anonymous_client.token)).status
+        == 200
+    )
 
 
-def test_a_wrong_field_is_not_mended_by_the_right_header(wire: InProcess, visitor: Caller) -> None:
-    visitor.open()
-    headers = [*cookie_header(**visitor.cookies), ("X-CSRFToken", visitor.token)]
-    assert post_login(wire, headers, login_fields(wire, csrfmiddlewaretoken="0" * 64)).error == "csrf_failed"
+def test_an_invalid_field_is_rejected_despite_a_valid_header(
+    transport: InProcessTransport, anonymous_client: ApiClient
+) -> None:
+    anonymous_client.open()
+    headers = [*cookie_header(**anonymous_client.cookies), ("X-CSRFToken", anonymous_client.token)]
+    assert post_login(transport, headers, login_fields(transport, csrfmiddlewaretoken="0" * 64)).error == "csrf_failed"
 
 
-def test_the_header_serves_where_there_is_no_field(wire: InProcess, visitor: Caller) -> None:
-    visitor.open()
-    headers = [*cookie_header(**visitor.cookies), ("X-CSRFToken", visitor.token)]
-    assert post_login(wire, headers, login_fields(wire)).status == 200
+def test_the_header_is_used_if_there_is_no_field(transport: InProcessTransport, anonymous_client: ApiClient) -> None:
+    anonymous_client.open()
+    headers = [*cookie_header(**anonymous_client.cookies), ("X-CSRFToken", anonymous_client.token)]
+    assert post_login(transport, headers, login_fields(transport)).status == 200
 
 
 @pytest.mark.parametrize("content_type", [FORM, JSON])
-def test_an_action_takes_no_token_from_its_body(demo: Caller, content_type: str) -> None:
+def test_an_action_ignores_a_token_in_its_body(demo: ApiClient, content_type: str) -> None:
     body = f'{{"action":"GetUrlList","csrfmiddlewaretoken":"{demo.token}"}}'
     if content_type == FORM:
         body = f"action=GetUrlList&csrfmiddlewaretoken={demo.token}"
     assert demo.send("POST", "/api/", {"Content-Type": content_type}, body.encode()).error == "csrf_failed"
 
 
-def test_the_same_token_logs_in_again_after_logout(demo: Caller) -> None:
+def test_the_same_token_logs_in_again_after_logout(demo: ApiClient) -> None:
     token = demo.token
     demo.logout()
     assert demo.login().status == 200
@@ -292,7 +295,7 @@ def test_the_same_token_logs_in_again_after_logout(demo: Caller) -> None:
 
 @pytest.mark.parametrize("lifetime", ["session_idle", "session_lifetime"])
 def test_the_same_token_logs_in_again_after_expiry(
-    demo: Caller, clock: HeldClock, settings: Settings, lifetime: str
+    demo: ApiClient, clock: FakeClock, settings: Settings, lifetime: str
 ) -> None:
     token = demo.token
     clock.moment += getattr(settings, lifetime)
@@ -303,58 +306,60 @@ def test_the_same_token_logs_in_again_after_expiry(
 
 
 def test_a_token_is_valid_after_a_restart(
-    wire: InProcess, visitor: Caller, settings: Settings, start_console: StartConsole
+    transport: InProcessTransport, anonymous_client: ApiClient, settings: Settings, start_console: StartConsole
 ) -> None:
-    visitor.open()
-    visitor.wire = start_console(settings)
-    assert visitor.login().status == 200
+    anonymous_client.open()
+    anonymous_client.transport = start_console(settings)
+    assert anonymous_client.login().status == 200
 
 
-def test_a_session_goes_on_after_a_restart(demo: Caller, settings: Settings, start_console: StartConsole) -> None:
-    demo.wire = start_console(settings)
+def test_a_session_survives_a_restart(demo: ApiClient, settings: Settings, start_console: StartConsole) -> None:
+    demo.transport = start_console(settings)
     assert demo.call("GetUrlList").status == 200
 
 
-def test_a_token_of_another_console_is_refused(
-    visitor: Caller, quick_store: Path, tmp_path: Path, start_console: StartConsole
+def test_a_token_of_another_console_is_rejected(
+    anonymous_client: ApiClient, fast_hash_store: Path, tmp_path: Path, start_console: StartConsole
 ) -> None:
-    elsewhere = Caller(start_console(settings_over(copy_store(quick_store, tmp_path / "elsewhere"))))
+    elsewhere = ApiClient(start_console(settings_for(copy_store(fast_hash_store, tmp_path / "elsewhere"))))
     elsewhere.open()
-    visitor.cookies = elsewhere.cookies
-    assert visitor.login().error == "csrf_failed"
+    anonymous_client.cookies = elsewhere.cookies
+    assert anonymous_client.login().error == "csrf_failed"
 
 
-def test_a_refused_login_leaves_no_trace(wire: InProcess, visitor: Caller, data: Path) -> None:
-    visitor.open()
-    assert visitor.login(csrfmiddlewaretoken="0" * 64).error == "csrf_failed"
+def test_a_login_with_an_invalid_token_writes_nothing(
+    transport: InProcessTransport, anonymous_client: ApiClient, data: Path
+) -> None:
+    anonymous_client.open()
+    assert anonymous_client.login(csrfmiddlewaretoken="0" * 64).error == "csrf_failed"
     assert rows(data, sessions) == []
     assert rows(data, login_failures) == []
 
 
-def test_a_refused_call_ends_no_session(demo: Caller) -> None:
+def test_a_rejected_logout_ends_no_session(demo: ApiClient) -> None:
     assert demo.send("POST", "/auth/logout/").error == "csrf_failed"
     assert demo.call("GetUrlList").status == 200
 
 
 @pytest.mark.parametrize("referer", ["http://evil.example/page", "", "nonsense", "http://127.0.0.1:8000/"])
-def test_referer_is_not_read(demo: Caller, referer: str) -> None:
+def test_the_referer_is_ignored(demo: ApiClient, referer: str) -> None:
     headers = {"Content-Type": JSON, "X-CSRFToken": demo.token, "Referer": referer}
     assert demo.send("POST", "/api/", headers, b'{"action":"GetUrlList"}').status == 200
 
 
-def test_our_own_referer_does_not_mend_a_foreign_origin(demo: Caller) -> None:
+def test_a_foreign_origin_is_rejected_despite_our_referer(demo: ApiClient) -> None:
     headers = {"X-CSRFToken": demo.token, "Referer": "http://127.0.0.1:8000/", "Origin": "http://evil.example"}
     assert demo.send("POST", "/auth/logout/", headers).error == "csrf_failed"
 
 
-def test_two_origins_are_none_of_ours(demo: Caller) -> None:
+def test_a_repeated_origin_header_is_rejected(demo: ApiClient) -> None:
     headers = [*cookie_header(**demo.cookies), ("X-CSRFToken", demo.token)]
     own = ("Origin", "http://127.0.0.1:8000")
-    assert demo.wire.send("POST", "/auth/logout/", [*headers, own, own]).error == "csrf_failed"
+    assert demo.transport.send("POST", "/auth/logout/", [*headers, own, own]).error == "csrf_failed"
 
 
 @pytest.mark.parametrize(
-    ("origin", "is_ours"),
+    ("origin", "is_accepted"),
     [
         ("https://console.example.com", True),
         ("https://console.example.com:443", True),
@@ -366,30 +371,32 @@ def test_two_origins_are_none_of_ours(demo: Caller) -> None:
         ("https://example.com", False),
     ],
 )
-def test_with_a_public_origin_set_only_that_is_ours(
-    settings: Settings, start_console: StartConsole, origin: str, is_ours: bool
+def test_only_the_configured_public_origin_is_accepted(
+    settings: Settings, start_console: StartConsole, origin: str, is_accepted: bool
 ) -> None:
     settings = replace(settings, public_origin="https://console.example.com")
-    caller = Caller(start_console(settings, "http://console.example.com:8000"))
-    caller.login(region="https://console.example.com/v3")
-    reply = caller.send("POST", "/auth/logout/", {"X-CSRFToken": caller.token, "Origin": origin})
-    assert outcome(reply) == ("passes" if is_ours else "csrf_failed")
+    client = ApiClient(start_console(settings, "http://console.example.com:8000"))
+    client.login(region="https://console.example.com/v3")
+    reply = client.send("POST", "/auth/logout/", {"X-CSRFToken": client.token, "Origin": origin})
+    assert outcome(reply) == ("passes" if is_accepted else "csrf_failed")
 
 
-@pytest.mark.parametrize(("peer", "is_believed"), [("10.0.0.7", True), ("192.0.2.7", False)])
-def test_the_origin_a_proxy_forwards_is_ours_only_behind_a_configured_one(
-    settings: Settings, start_console: StartConsole, peer: str, is_believed: bool
+@pytest.mark.parametrize(("peer", "is_trusted"), [("10.0.0.7", True), ("192.0.2.7", False)])
+def test_a_forwarded_origin_is_accepted_only_from_a_known_proxy(
+    settings: Settings, start_console: StartConsole, peer: str, is_trusted: bool
 ) -> None:
-    wire = start_console(replace(settings, hosts=("127.0.0.1", "shop.example"), proxies=(ip_network("10.0.0.0/8"),)))
-    caller = Caller(wire)
-    caller.login()
-    wire.address = peer
+    transport = start_console(
+        replace(settings, hosts=("127.0.0.1", "shop.example"), proxies=(ip_network("10.0.0.0/8"),))
+    )
+    client = ApiClient(transport)
+    client.login()
+    transport.address = peer
     forwarded = {"X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https", "Origin": "https://shop.example"}
-    reply = caller.send("POST", "/auth/logout/", {"X-CSRFToken": caller.token, **forwarded})
-    assert outcome(reply) == ("passes" if is_believed else "csrf_failed")
+    reply = client.send("POST", "/auth/logout/", {"X-CSRFToken": client.token, **forwarded})
+    assert outcome(reply) == ("passes" if is_trusted else "csrf_failed")
 
 
-def test_tokens_of_strangers_drive_none_of_those_in_use_out_of_memory() -> None:
+def test_new_tokens_do_not_evict_tokens_in_use() -> None:
     tokens = CsrfTokens(b"k" * 32)
     in_use = tokens.from_seed("5" * 32)
     for _ in range(3000):

@@ -1,4 +1,4 @@
-"""A client that closes its connection before its requests are answered leaves no trace in the log."""
+"""A client that disconnects before it gets all its responses leaves no trace in the log."""
 
 import asyncio
 import logging
@@ -22,35 +22,35 @@ SECONDS = 60
 
 async def reset_after_one_response() -> None:
     """Pipeline three requests, read one response and reset the connection while the second request is running."""
-    running, lost, answered = (asyncio.Event() for _ in range(3))
-    calls = count(1)
+    running, lost, responded = (asyncio.Event() for _ in range(3))
+    requests = count(1)
 
     async def app(_scope: Any, _receive: Any, send: Any) -> None:
-        if next(calls) == 2:
+        if next(requests) == 2:
             running.set()
             await lost.wait()
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
         if lost.is_set():
-            answered.set()
+            responded.set()
 
     context = ConnectionContext(30, 100, RequestSequence(), standalone_metrics())
 
-    class Watched(LimitedProtocol):
+    class ObservedProtocol(LimitedProtocol):
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             lost.set()
 
     config, state = Config(app, interface="asgi3", log_config=None, access_log=False), ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Watched(config, state, {}, context=context), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: ObservedProtocol(config, state, {}, context=context), "127.0.0.1", 0)
     async with server, asyncio.timeout(SECONDS):
         client = socket.create_connection(server.sockets[0].getsockname())
         client.sendall(REQUEST * 3)
         await running.wait()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
-        await answered.wait()
+        await responded.wait()
 
 
 def test_a_reset_while_pipelined_requests_wait_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:

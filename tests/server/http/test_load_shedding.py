@@ -7,7 +7,7 @@ from functools import partial, wraps
 from cloudconsole.server.http import load_shedding
 from cloudconsole.server.http.load_shedding import LoadShedder
 
-Scene = Callable[["Worker"], Awaitable[None]]
+AsyncTest = Callable[["Worker"], Awaitable[None]]
 
 
 class Worker:
@@ -17,18 +17,18 @@ class Worker:
         self.seconds = self.work = 0.0
         self.load_shedder = LoadShedder(lambda: self.seconds, lambda: self.work)
 
-    async def go_round(self, *, calls: int, work: float, pause: float = 0.0) -> int:
+    async def iterate(self, *, requests: int, work: float, pause: float = 0.0) -> int:
         """Run one iteration in which each served request does its share of the work; return the number served."""
-        for _ in range(calls):
+        for _ in range(requests):
             self.load_shedder.arrived += 1
             if self.load_shedder.arrived >= load_shedding.MIN_REQUESTS or self.load_shedder.active:
                 self.load_shedder.measure()
         await asyncio.sleep(0)
         served = 0
-        for _ in range(calls):
+        for _ in range(requests):
             if not self.load_shedder.active or not self.load_shedder.should_reject(is_late=False):
                 served += 1
-                self.pass_time(work / calls)
+                self.pass_time(work / requests)
                 self.load_shedder.arrived = 0
         self.pass_time(pause, of_work=False)
         return served
@@ -39,9 +39,9 @@ class Worker:
         await asyncio.sleep(0)
         self.pass_time(seconds, of_work=False)
 
-    async def be_crowded(self) -> None:
+    async def become_overloaded(self) -> None:
         while not self.load_shedder.active:
-            await self.go_round(calls=500, work=0.05)
+            await self.iterate(requests=500, work=0.05)
 
     def pass_time(self, seconds: float, *, of_work: bool = True) -> None:
         self.seconds += seconds
@@ -49,9 +49,7 @@ class Worker:
             self.work += seconds
 
 
-class Line:
-    """A connection."""
-
+class FakeConnection:
     is_paused = was_late = False
 
     def pause(self) -> None:
@@ -61,222 +59,222 @@ class Line:
         self.is_paused = False
 
 
-async def until(is_so: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
-        while not is_so():  # noqa: ASYNC110 - what changes it knows nothing of events
+        while not condition():  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0)
 
 
-def scene(played: Scene) -> Callable[[], None]:
-    """A test that runs in a loop, with a worker of its own."""
+def in_event_loop(test_function: AsyncTest) -> Callable[[], None]:
+    """Run a test in an event loop, with a fresh worker."""
 
-    @wraps(played)
+    @wraps(test_function)
     def test() -> None:
-        async def play() -> None:
-            await played(Worker())
+        async def run() -> None:
+            await test_function(Worker())
 
-        asyncio.run(play())
+        asyncio.run(run())
 
     del test.__wrapped__
     return test
 
 
-@scene
-async def test_one_burst_is_no_crowd_however_long_it_takes(worker: Worker) -> None:
-    assert await worker.go_round(calls=200, work=0.2) == 200
-    assert await worker.go_round(calls=300, work=0.3) == 300
-    await worker.go_round(calls=1, work=0.0001)
+@in_event_loop
+async def test_one_burst_is_no_overload_however_long_it_takes(worker: Worker) -> None:
+    assert await worker.iterate(requests=200, work=0.2) == 200
+    assert await worker.iterate(requests=300, work=0.3) == 300
+    await worker.iterate(requests=1, work=0.0001)
     assert not worker.load_shedder.active
 
 
-@scene
-async def test_bursts_with_time_between_them_are_no_crowd(worker: Worker) -> None:
+@in_event_loop
+async def test_bursts_with_pauses_between_them_are_no_overload(worker: Worker) -> None:
     for _ in range(50):
-        await worker.go_round(calls=500, work=0.05)
-        await worker.go_round(calls=1, work=0.0001, pause=0.1)
+        await worker.iterate(requests=500, work=0.05)
+        await worker.iterate(requests=1, work=0.0001, pause=0.1)
         assert not worker.load_shedder.active
 
 
-@scene
-async def test_one_long_round_after_another_is_a_crowd_from_the_first_that_is_more_than_a_burst(worker: Worker) -> None:
-    assert await worker.go_round(calls=250, work=0.05) == 250
-    assert await worker.go_round(calls=250, work=0.05) == 250
-    assert await worker.go_round(calls=250, work=0.05) < 250
+@in_event_loop
+async def test_successive_long_iterations_beyond_a_burst_are_overload(worker: Worker) -> None:
+    assert await worker.iterate(requests=250, work=0.05) == 250
+    assert await worker.iterate(requests=250, work=0.05) == 250
+    assert await worker.iterate(requests=250, work=0.05) < 250
     assert worker.load_shedder.active
 
 
-@scene
-async def test_a_short_round_is_a_pause(worker: Worker) -> None:
+@in_event_loop
+async def test_short_iterations_are_no_overload(worker: Worker) -> None:
     for _ in range(50):
-        await worker.go_round(calls=500, work=load_shedding.LONG_ITERATION / 2)
+        await worker.iterate(requests=500, work=load_shedding.LONG_ITERATION / 2)
     assert not worker.load_shedder.active
 
 
-@scene
-async def test_a_small_crowd_is_one_when_it_stays(worker: Worker) -> None:
-    rounds = 0
+@in_event_loop
+async def test_persistent_moderate_load_becomes_overload(worker: Worker) -> None:
+    iterations = 0
     while not worker.load_shedder.active:
-        await worker.go_round(calls=2 * load_shedding.MIN_REQUESTS, work=0.05)
-        rounds += 1
-    assert rounds > 2
+        await worker.iterate(requests=2 * load_shedding.MIN_REQUESTS, work=0.05)
+        iterations += 1
+    assert iterations > 2
 
 
-@scene
-async def test_few_calls_are_no_crowd_however_long_they_take(worker: Worker) -> None:
+@in_event_loop
+async def test_few_requests_are_no_overload_however_long_they_take(worker: Worker) -> None:
     for _ in range(50):
-        await worker.go_round(calls=load_shedding.MIN_REQUESTS - 1, work=0.5)
+        await worker.iterate(requests=load_shedding.MIN_REQUESTS - 1, work=0.5)
     assert not worker.load_shedder.active
 
 
-@scene
-async def test_a_processor_that_others_have_is_no_crowd(worker: Worker) -> None:
+@in_event_loop
+async def test_cpu_time_of_other_processes_is_no_overload(worker: Worker) -> None:
     for _ in range(50):
-        await worker.go_round(calls=100, work=0.019, pause=0.5)
+        await worker.iterate(requests=100, work=0.019, pause=0.5)
     assert not worker.load_shedder.active
 
 
-@scene
-async def test_in_a_crowd_a_round_serves_until_its_budget_is_used_up(worker: Worker) -> None:
-    await worker.be_crowded()
-    served = await worker.go_round(calls=1000, work=0.01)
+@in_event_loop
+async def test_under_overload_an_iteration_serves_within_its_budget(worker: Worker) -> None:
+    await worker.become_overloaded()
+    served = await worker.iterate(requests=1000, work=0.01)
     assert abs(served - load_shedding.BUDGET / 0.00001) <= 1
 
 
-@scene
-async def test_in_a_crowd_calls_that_come_in_bunches_are_served_if_there_is_time_for_all(worker: Worker) -> None:
-    await worker.be_crowded()
-    await worker.go_round(calls=1000, work=0.1)
+@in_event_loop
+async def test_under_overload_small_groups_are_served_after_idle_time(worker: Worker) -> None:
+    await worker.become_overloaded()
+    await worker.iterate(requests=1000, work=0.1)
     for _ in range(20):
-        await worker.go_round(calls=1, work=0.0001, pause=0.008)
-        assert await worker.go_round(calls=80, work=0.008) == 80
+        await worker.iterate(requests=1, work=0.0001, pause=0.008)
+        assert await worker.iterate(requests=80, work=0.008) == 80
     assert not worker.load_shedder.active
 
 
-@scene
-async def test_a_long_pause_makes_a_round_no_longer_than_calls_may_be_late(worker: Worker) -> None:
-    await worker.be_crowded()
-    await worker.go_round(calls=1000, work=0.1)
-    await worker.go_round(calls=1, work=0.0001, pause=load_shedding.COOLDOWN / 2)
-    served = await worker.go_round(calls=1000, work=0.1)
+@in_event_loop
+async def test_idle_time_extends_the_budget_only_up_to_a_limit(worker: Worker) -> None:
+    await worker.become_overloaded()
+    await worker.iterate(requests=1000, work=0.1)
+    await worker.iterate(requests=1, work=0.0001, pause=load_shedding.COOLDOWN / 2)
+    served = await worker.iterate(requests=1000, work=0.1)
     assert abs(served - (load_shedding.BUDGET + load_shedding.LATE) / 0.0001) <= 1
 
 
-@scene
-async def test_some_calls_of_a_round_are_served_however_long_they_take(worker: Worker) -> None:
-    await worker.be_crowded()
-    assert await worker.go_round(calls=100, work=10) == load_shedding.MIN_SERVED
+@in_event_loop
+async def test_each_iteration_serves_a_minimum_of_requests(worker: Worker) -> None:
+    await worker.become_overloaded()
+    assert await worker.iterate(requests=100, work=10) == load_shedding.MIN_SERVED
 
 
-@scene
-async def test_each_round_has_its_own_budget(worker: Worker) -> None:
-    await worker.be_crowded()
-    first = await worker.go_round(calls=1000, work=0.1)
-    assert await worker.go_round(calls=1000, work=0.1) == first
+@in_event_loop
+async def test_each_iteration_has_its_own_budget(worker: Worker) -> None:
+    await worker.become_overloaded()
+    first = await worker.iterate(requests=1000, work=0.1)
+    assert await worker.iterate(requests=1000, work=0.1) == first
 
 
-@scene
-async def test_what_came_late_is_turned_away_whatever_time_is_left(worker: Worker) -> None:
-    await worker.be_crowded()
-    await worker.go_round(calls=1, work=0.0001)
+@in_event_loop
+async def test_late_requests_are_rejected_even_within_the_budget(worker: Worker) -> None:
+    await worker.become_overloaded()
+    await worker.iterate(requests=1, work=0.0001)
     assert worker.load_shedder.should_reject(is_late=True)
     assert not worker.load_shedder.should_reject(is_late=False)
 
 
-@scene
-async def test_a_crowd_stays_while_some_wait_to_be_heard_again(worker: Worker) -> None:
-    await worker.be_crowded()
+@in_event_loop
+async def test_shedding_continues_while_connections_are_paused(worker: Worker) -> None:
+    await worker.become_overloaded()
     for _ in range(200):
-        worker.load_shedder.pause(Line())
-        await worker.go_round(calls=100, work=0.01)
+        worker.load_shedder.pause(FakeConnection())
+        await worker.iterate(requests=100, work=0.01)
         worker.pass_time(0.01)
     assert worker.load_shedder.active
 
 
-@scene
-async def test_a_crowd_is_gone_when_nobody_waits_to_be_heard_again(worker: Worker) -> None:
-    await worker.be_crowded()
-    await worker.go_round(calls=1000, work=0.1)
+@in_event_loop
+async def test_shedding_stops_after_the_cooldown(worker: Worker) -> None:
+    await worker.become_overloaded()
+    await worker.iterate(requests=1000, work=0.1)
     begun = worker.seconds
     while worker.load_shedder.active:
-        await worker.go_round(calls=10, work=0.001)
+        await worker.iterate(requests=10, work=0.001)
     assert 0.9 < (worker.seconds - begun) / load_shedding.COOLDOWN < 1.1
 
 
-@scene
-async def test_a_crowd_stays_while_rounds_are_too_short_for_all(worker: Worker) -> None:
-    await worker.be_crowded()
+@in_event_loop
+async def test_shedding_continues_while_the_budget_is_exceeded(worker: Worker) -> None:
+    await worker.become_overloaded()
     for _ in range(100):
-        await worker.go_round(calls=1000, work=0.1)
-        await worker.go_round(calls=1, work=0.0001, pause=load_shedding.COOLDOWN / 2)
+        await worker.iterate(requests=1000, work=0.1)
+        await worker.iterate(requests=1, work=0.0001, pause=load_shedding.COOLDOWN / 2)
     assert worker.load_shedder.active
 
 
-@scene
-async def test_a_crowd_that_left_at_once_is_forgotten(worker: Worker) -> None:
-    await worker.be_crowded()
-    await worker.go_round(calls=1000, work=0.1)
+@in_event_loop
+async def test_shedding_stops_after_an_idle_period(worker: Worker) -> None:
+    await worker.become_overloaded()
+    await worker.iterate(requests=1000, work=0.1)
     await worker.be_idle(2 * load_shedding.COOLDOWN)
-    assert await worker.go_round(calls=500, work=0.05) == 500
+    assert await worker.iterate(requests=500, work=0.05) == 500
 
 
-@scene
-async def test_who_was_turned_away_is_read_from_again_when_its_turn_comes(worker: Worker) -> None:
-    lines = [Line() for _ in range(load_shedding.RESUMED_PER_TICK + 1)]
-    for line in lines:
-        worker.load_shedder.pause(line)
-    assert all(line.is_paused for line in lines)
-    await until(lambda: not lines[0].is_paused)
-    await until(lambda: not lines[-1].is_paused)
+@in_event_loop
+async def test_paused_connections_are_resumed_in_order(worker: Worker) -> None:
+    connections = [FakeConnection() for _ in range(load_shedding.RESUMED_PER_TICK + 1)]
+    for connection in connections:
+        worker.load_shedder.pause(connection)
+    assert all(connection.is_paused for connection in connections)
+    await wait_until(lambda: not connections[0].is_paused)
+    await wait_until(lambda: not connections[-1].is_paused)
 
 
-@scene
-async def test_more_are_heard_with_every_tick_until_a_round_is_too_short_again(worker: Worker) -> None:
-    await worker.be_crowded()
-    await worker.go_round(calls=1000, work=0.1)
-    lines = [Line() for _ in range(100)]
-    for line in lines:
-        worker.load_shedder.pause(line)
+@in_event_loop
+async def test_each_tick_resumes_more_until_the_budget_is_exceeded(worker: Worker) -> None:
+    await worker.become_overloaded()
+    await worker.iterate(requests=1000, work=0.1)
+    connections = [FakeConnection() for _ in range(100)]
+    for connection in connections:
+        worker.load_shedder.pause(connection)
 
-    def heard() -> int:
-        return sum(not line.is_paused for line in lines)
+    def resumed() -> int:
+        return sum(not connection.is_paused for connection in connections)
 
     for expected in (1, 3, 6):
-        await until(partial(lambda ticks: heard() == ticks * load_shedding.RESUMED_PER_TICK, expected))
-    await worker.go_round(calls=1000, work=0.1)
-    before = heard()
-    await until(lambda: heard() > before)
-    assert heard() - before == load_shedding.RESUMED_PER_TICK
+        await wait_until(partial(lambda ticks: resumed() == ticks * load_shedding.RESUMED_PER_TICK, expected))
+    await worker.iterate(requests=1000, work=0.1)
+    before = resumed()
+    await wait_until(lambda: resumed() > before)
+    assert resumed() - before == load_shedding.RESUMED_PER_TICK
 
 
-@scene
-async def test_what_was_sent_to_one_that_rested_long_counts_as_late_for_one_tick(worker: Worker) -> None:
-    line = Line()
-    worker.load_shedder.pause(line)
+@in_event_loop
+async def test_a_connection_paused_for_long_is_late_for_one_tick(worker: Worker) -> None:
+    connection = FakeConnection()
+    worker.load_shedder.pause(connection)
     worker.pass_time(2 * load_shedding.LATE)
-    await until(lambda: not line.is_paused)
-    assert line.was_late
-    await until(lambda: not line.was_late)
+    await wait_until(lambda: not connection.is_paused)
+    assert connection.was_late
+    await wait_until(lambda: not connection.was_late)
 
 
-@scene
-async def test_the_last_who_come_late_are_turned_away_before_the_crowd_is_gone(worker: Worker) -> None:
-    await worker.be_crowded()
-    line = Line()
-    worker.load_shedder.pause(line)
+@in_event_loop
+async def test_shedding_outlasts_the_last_late_requests(worker: Worker) -> None:
+    await worker.become_overloaded()
+    connection = FakeConnection()
+    worker.load_shedder.pause(connection)
     worker.pass_time(2 * load_shedding.COOLDOWN, of_work=False)
-    await until(lambda: not line.is_paused)
-    await worker.go_round(calls=1, work=0.0001)
-    was_late, was_on = line.was_late, worker.load_shedder.active
-    await until(lambda: not line.was_late)
-    await worker.go_round(calls=1, work=0.0001)
-    assert (was_late, was_on, worker.load_shedder.active) == (True, True, False)
-    # It was read before, and its turn comes now.
+    await wait_until(lambda: not connection.is_paused)
+    await worker.iterate(requests=1, work=0.0001)
+    was_late, was_active = connection.was_late, worker.load_shedder.active
+    await wait_until(lambda: not connection.was_late)
+    await worker.iterate(requests=1, work=0.0001)
+    assert (was_late, was_active, worker.load_shedder.active) == (True, True, False)
+    # It was read before shedding stopped, and starts only now.
     assert worker.load_shedder.should_reject(is_late=True)
 
 
-@scene
-async def test_who_rested_only_a_moment_is_not_late(worker: Worker) -> None:
-    line = Line()
-    worker.load_shedder.pause(line)
-    await until(lambda: not line.is_paused)
-    assert not line.was_late
+@in_event_loop
+async def test_a_briefly_paused_connection_is_not_late(worker: Worker) -> None:
+    connection = FakeConnection()
+    worker.load_shedder.pause(connection)
+    await wait_until(lambda: not connection.is_paused)
+    assert not connection.was_late

@@ -1,4 +1,4 @@
-"""Under which Host a request is served, and what is believed about how it got here."""
+"""Which Host headers are served, and which forwarded headers are trusted."""
 
 import logging
 from dataclasses import replace
@@ -13,18 +13,18 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.proxy import ProxyPolicy
 from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.errors import InvalidHost
-from tests.harness import InProcess
+from tests.harness import InProcessTransport
 from tests.server.http.conftest import StartConsole
 
 PROXY: Final = "10.0.0.1"
 PUBLIC: Final = "https://console.example.com"
 
 
-async def _nothing() -> dict[str, Any]:
-    raise AssertionError("nobody reads the body")
+async def _receive() -> dict[str, Any]:
+    raise AssertionError("unexpected read of the body")
 
 
-def enter(
+def apply_policy(
     settings: Settings,
     *hosts: str,
     http_version: str = "1.1",
@@ -33,7 +33,7 @@ def enter(
     server: tuple[str, int] | None = None,
     **headers: str,
 ) -> Request:
-    """How a request with these Host headers gets in; further headers by name, underscores for dashes."""
+    """Apply the policy to a request with these Host headers; more headers by name, with underscores for dashes."""
     pairs = [(b"host", host.encode("latin-1")) for host in hosts]
     pairs += [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
     scope: dict[str, Any] = {
@@ -44,21 +44,21 @@ def enter(
         "client": None if peer is None else (peer, 50000),
         "server": server,
     }
-    request = Request(scope, Headers(pairs), _nothing)
+    request = Request(scope, Headers(pairs), _receive)
     ProxyPolicy(settings).apply(request)
     return request
 
 
 def is_served(settings: Settings, *hosts: str, **options: Any) -> bool:
     try:
-        enter(settings, *hosts, **options)
+        apply_policy(settings, *hosts, **options)
     except InvalidHost:
         return False
     return True
 
 
 LOOPBACK_BOUND: Final = Settings(data=Path())
-ELSEWHERE_BOUND: Final = Settings(data=Path(), host="0.0.0.0")
+WILDCARD_BOUND: Final = Settings(data=Path(), host="0.0.0.0")
 HOSTS_SET: Final = Settings(data=Path(), hosts=("console.example.com", "2001:db8::1"))
 PUBLIC_SET: Final = Settings(data=Path(), host="0.0.0.0", public_origin=PUBLIC)
 BEHIND_PROXY: Final = Settings(data=Path(), host="0.0.0.0", proxies=(ip_network("10.0.0.0/8"),))
@@ -131,17 +131,17 @@ MALFORMED_HOSTS: Final = [
 
 
 @pytest.mark.parametrize("host", LOOPBACK_HOSTS)
-def test_bound_to_loopback_every_name_of_this_machine_is_served(host: str) -> None:
+def test_bound_to_loopback_every_loopback_host_is_served(host: str) -> None:
     assert is_served(LOOPBACK_BOUND, host)
 
 
 @pytest.mark.parametrize("host", OTHER_HOSTS)
-def test_bound_to_loopback_no_other_name_is_served(host: str) -> None:
+def test_bound_to_loopback_no_other_host_is_served(host: str) -> None:
     assert not is_served(LOOPBACK_BOUND, host)
 
 
 @pytest.mark.parametrize("bound", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
-def test_every_loopback_address_is_a_loopback_bind(bound: str) -> None:
+def test_every_loopback_address_counts_as_loopback(bound: str) -> None:
     settings = replace(LOOPBACK_BOUND, host=bound)
     assert is_served(settings, "localhost")
     assert not is_served(settings, "evil.example")
@@ -149,13 +149,13 @@ def test_every_loopback_address_is_a_loopback_bind(bound: str) -> None:
 
 @pytest.mark.parametrize("host", [*LOOPBACK_HOSTS, *OTHER_HOSTS])
 @pytest.mark.parametrize("bound", ["0.0.0.0", "::", "192.0.2.1"])
-def test_bound_elsewhere_with_nothing_set_every_well_formed_host_is_served(host: str, bound: str) -> None:
-    assert is_served(replace(ELSEWHERE_BOUND, host=bound), host)
+def test_bound_elsewhere_any_well_formed_host_is_served_by_default(host: str, bound: str) -> None:
+    assert is_served(replace(WILDCARD_BOUND, host=bound), host)
 
 
 @pytest.mark.parametrize("host", MALFORMED_HOSTS)
-@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, ELSEWHERE_BOUND])
-def test_a_malformed_host_is_served_nowhere(settings: Settings, host: str) -> None:
+@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, WILDCARD_BOUND])
+def test_a_malformed_host_is_rejected(settings: Settings, host: str) -> None:
     assert not is_served(settings, host)
 
 
@@ -176,7 +176,7 @@ def test_a_malformed_host_is_served_nowhere(settings: Settings, host: str) -> No
     ],
 )
 @pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
-def test_with_hosts_set_exactly_those_are_served(bound: str, host: str, served: bool) -> None:
+def test_only_configured_hosts_are_served(bound: str, host: str, served: bool) -> None:
     assert is_served(replace(HOSTS_SET, host=bound), host) == served
 
 
@@ -191,17 +191,17 @@ def test_with_hosts_set_exactly_those_are_served(bound: str, host: str, served: 
     ],
 )
 @pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
-def test_with_a_public_origin_set_its_host_is_served(bound: str, host: str, served: bool) -> None:
+def test_only_the_host_of_the_public_origin_is_served(bound: str, host: str, served: bool) -> None:
     assert is_served(replace(PUBLIC_SET, host=bound), host) == served
 
 
 @pytest.mark.parametrize(("bound", "served"), [("127.0.0.1", True), ("0.0.0.0", False)])
-def test_beside_a_public_origin_loopback_names_are_served_only_on_loopback(bound: str, served: bool) -> None:
+def test_public_origin_allows_loopback_hosts_only_on_loopback(bound: str, served: bool) -> None:
     assert is_served(replace(PUBLIC_SET, host=bound), "localhost:8000") == served
 
 
-def test_an_http_1_0_call_may_have_no_host() -> None:
-    request = enter(LOOPBACK_BOUND, http_version="1.0")
+def test_an_http_1_0_request_may_have_no_host() -> None:
+    request = apply_policy(LOOPBACK_BOUND, http_version="1.0")
     assert (request.host, request.origin, request.address) == (None, None, "192.0.2.1")
 
 
@@ -213,74 +213,70 @@ def test_an_http_1_0_call_may_have_no_host() -> None:
         (("10.0.0.1", 80), "http://10.0.0.1"),
     ],
 )
-def test_where_no_host_is_named_the_origin_is_the_address_that_was_reached(
-    server: tuple[str, int], origin: str
-) -> None:
-    assert enter(LOOPBACK_BOUND, http_version="1.0", server=server).origin == origin
+def test_without_a_host_the_origin_is_the_server_address(server: tuple[str, int], origin: str) -> None:
+    assert apply_policy(LOOPBACK_BOUND, http_version="1.0", server=server).origin == origin
 
 
-@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, ELSEWHERE_BOUND, HOSTS_SET, PUBLIC_SET])
-def test_an_http_1_1_call_must_have_a_host(settings: Settings) -> None:
+@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, WILDCARD_BOUND, HOSTS_SET, PUBLIC_SET])
+def test_an_http_1_1_request_must_have_a_host(settings: Settings) -> None:
     assert not is_served(settings)
 
 
-def test_an_http_1_0_call_with_a_host_is_checked_like_any_other() -> None:
+def test_the_host_of_an_http_1_0_request_is_checked() -> None:
     assert is_served(LOOPBACK_BOUND, "localhost", http_version="1.0")
     assert not is_served(LOOPBACK_BOUND, "evil.example", http_version="1.0")
 
 
-def test_without_a_host_the_public_origin_is_the_one_set() -> None:
-    assert enter(PUBLIC_SET, http_version="1.0").origin == PUBLIC
+def test_without_a_host_the_configured_public_origin_is_used() -> None:
+    assert apply_policy(PUBLIC_SET, http_version="1.0").origin == PUBLIC
 
 
-@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, ELSEWHERE_BOUND])
+@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, WILDCARD_BOUND])
 @pytest.mark.parametrize("second", ["localhost", "evil.example"])
-def test_two_hosts_are_refused_even_where_they_are_equal(settings: Settings, second: str) -> None:
+def test_repeated_host_headers_are_rejected_even_if_equal(settings: Settings, second: str) -> None:
     assert not is_served(settings, "localhost", second)
 
 
-def test_a_host_that_is_too_long_for_any_name_fills_no_cache() -> None:
+def test_an_overlong_host_is_not_cached() -> None:
     before = parse_host.cache_info()
-    assert not is_served(ELSEWHERE_BOUND, "a" * 301)
+    assert not is_served(WILDCARD_BOUND, "a" * 301)
     assert parse_host.cache_info() == before
 
 
-def test_the_longest_name_is_served_with_its_port() -> None:
+def test_the_longest_host_name_is_served_with_its_port() -> None:
     longest = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
     assert len(longest) == 253
-    assert is_served(ELSEWHERE_BOUND, f"{longest}:65535")
-    assert not is_served(ELSEWHERE_BOUND, f"{longest}d:65535")
+    assert is_served(WILDCARD_BOUND, f"{longest}:65535")
+    assert not is_served(WILDCARD_BOUND, f"{longest}d:65535")
 
 
-# What goes out.
+# Responses and warnings.
 
 
 @pytest.mark.parametrize("path", ["/", "/api/", "/api", "/auth/login/", "/auth/logout/", "/nowhere"])
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_a_foreign_host_is_refused_on_every_path(wire: InProcess, path: str, method: str) -> None:
-    reply = wire.send(method, path, [("Host", "evil.example")])
+def test_a_foreign_host_is_rejected_on_every_path(transport: InProcessTransport, path: str, method: str) -> None:
+    reply = transport.send(method, path, [("Host", "evil.example")])
     assert (reply.status, reply.error) == (400, "invalid_host")
     assert reply.set_cookies == {}
 
 
-def test_the_refused_host_is_not_repeated(wire: InProcess) -> None:
-    assert b"evil" not in wire.send("GET", "/api/", [("Host", "evil.example")]).body
+def test_a_rejected_host_is_not_echoed(transport: InProcessTransport) -> None:
+    assert b"evil" not in transport.send("GET", "/api/", [("Host", "evil.example")]).body
 
 
 @pytest.mark.parametrize(
     ("settings", "warns"),
-    [(LOOPBACK_BOUND, False), (ELSEWHERE_BOUND, True), (HOSTS_SET, False), (PUBLIC_SET, False)],
+    [(LOOPBACK_BOUND, False), (WILDCARD_BOUND, True), (HOSTS_SET, False), (PUBLIC_SET, False)],
 )
-def test_serving_any_host_is_warned_of_at_the_start(
-    settings: Settings, warns: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_serving_any_host_logs_a_warning(settings: Settings, warns: bool, caplog: pytest.LogCaptureFixture) -> None:
     ProxyPolicy(settings)
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert bool(warnings) == warns
     assert all("hosts" in record.getMessage() for record in warnings)
 
 
-def test_the_console_itself_warns_at_its_start(
+def test_the_console_warns_at_startup(
     settings: Settings, start_console: StartConsole, caplog: pytest.LogCaptureFixture
 ) -> None:
     start_console(replace(settings, host="0.0.0.0"))
@@ -303,27 +299,27 @@ def test_the_console_itself_warns_at_its_start(
         ("http", "[0:0::1]:8000", "http://[::1]:8000"),
     ],
 )
-def test_the_origin_is_the_requests_own(scheme: str, host: str, origin: str) -> None:
-    assert enter(LOOPBACK_BOUND, host, scheme=scheme).origin == origin
+def test_the_origin_is_derived_from_the_request(scheme: str, host: str, origin: str) -> None:
+    assert apply_policy(LOOPBACK_BOUND, host, scheme=scheme).origin == origin
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_an_origin_that_is_set_is_the_origin(scheme: str) -> None:
-    request = enter(PUBLIC_SET, "console.example.com:8000", scheme=scheme)
+def test_a_configured_public_origin_is_used(scheme: str) -> None:
+    request = apply_policy(PUBLIC_SET, "console.example.com:8000", scheme=scheme)
     assert (request.origin, request.secure) == (PUBLIC, True)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_without_host_and_origin_the_scheme_tells_whether_it_is_secure(scheme: str) -> None:
-    assert enter(LOOPBACK_BOUND, http_version="1.0", scheme=scheme).secure == (scheme == "https")
+def test_without_host_and_origin_secure_follows_the_scheme(scheme: str) -> None:
+    assert apply_policy(LOOPBACK_BOUND, http_version="1.0", scheme=scheme).secure == (scheme == "https")
 
 
 # Forwarded headers.
 
 
 @pytest.mark.parametrize("peer", [PROXY, "10.255.255.255", "::ffff:10.0.0.1"])
-def test_a_configured_proxy_is_believed(peer: str) -> None:
-    request = enter(
+def test_forwarded_headers_of_a_configured_proxy_are_used(peer: str) -> None:
+    request = apply_policy(
         BEHIND_PROXY,
         "inside:8000",
         peer=peer,
@@ -335,9 +331,9 @@ def test_a_configured_proxy_is_believed(peer: str) -> None:
 
 
 @pytest.mark.parametrize("peer", ["11.0.0.1", "192.0.2.1", "::1", "::ffff:11.0.0.1", "", None, "not-an-address"])
-@pytest.mark.parametrize("settings", [BEHIND_PROXY, ELSEWHERE_BOUND])
-def test_nobody_else_is(settings: Settings, peer: str | None) -> None:
-    request = enter(
+@pytest.mark.parametrize("settings", [BEHIND_PROXY, WILDCARD_BOUND])
+def test_forwarded_headers_of_other_peers_are_ignored(settings: Settings, peer: str | None) -> None:
+    request = apply_policy(
         settings,
         "inside:8000",
         peer=peer,
@@ -360,8 +356,8 @@ def test_a_forwarded_host_is_checked_like_any_other() -> None:
     ("header", "host"),
     [("evil.example, shop.example", "shop.example"), ("shop.example", "shop.example"), ("", "inside")],
 )
-def test_of_several_forwarded_hosts_the_nearest_proxys_counts(header: str, host: str) -> None:
-    assert enter(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_host=header).host == host
+def test_the_nearest_of_several_forwarded_hosts_is_used(header: str, host: str) -> None:
+    assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_host=header).host == host
 
 
 @pytest.mark.parametrize(
@@ -392,9 +388,9 @@ def test_of_several_forwarded_hosts_the_nearest_proxys_counts(header: str, host:
         ("198.51.100.1, " + "10.0.0.2, " * 30 + "10.0.0.2", PROXY),
     ],
 )
-def test_the_address_is_the_nearest_that_is_no_proxy_of_ours(chain: str, address: str) -> None:
-    assert enter(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_for=chain).address == address
+def test_the_address_is_the_nearest_that_is_not_a_proxy(chain: str, address: str) -> None:
+    assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_for=chain).address == address
 
 
-def test_without_the_header_the_address_is_the_proxys() -> None:
-    assert enter(BEHIND_PROXY, "inside", peer=PROXY).address == PROXY
+def test_without_x_forwarded_for_the_address_is_the_proxys() -> None:
+    assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY).address == PROXY

@@ -1,4 +1,4 @@
-"""Which addresses login accepts as `region`, and what it says about others."""
+"""Which URLs login accepts as `region`, and how it rejects others."""
 
 from dataclasses import replace
 from typing import Final
@@ -7,16 +7,16 @@ import pytest
 
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
-from tests.harness import Caller, InProcess
+from tests.harness import ApiClient, InProcessTransport
 from tests.server.http.conftest import StartConsole
 
 IDENTITY: Final = "https://identity.example.com:5000/keystone/v3"
 
 
-def outcome(caller: Caller, region: str) -> str:
-    """`let in` or the refusal."""
-    reply = caller.login(region=region)
-    return "let in" if reply.status == 200 else reply.error
+def outcome(client: ApiClient, region: str) -> str:
+    """`logged in` or the error."""
+    reply = client.login(region=region)
+    return "logged in" if reply.status == 200 else reply.error
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def outcome(caller: Caller, region: str) -> str:
         "http://127.0.0.1:8000/any/where/at/all/",
     ],
 )
-def test_every_address_on_our_own_origin_is_accepted(visitor: Caller, region: str) -> None:
-    assert outcome(visitor, region) == "let in"
+def test_every_url_on_our_own_origin_is_accepted(anonymous_client: ApiClient, region: str) -> None:
+    assert outcome(anonymous_client, region) == "logged in"
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_every_address_on_our_own_origin_is_accepted(visitor: Caller, region: st
         "http://127.0.0.1:8000/" + "x" * 3000,
     ],
 )
-def test_any_other_address_is_refused(visitor: Caller, region: str) -> None:
-    assert outcome(visitor, region) == "unknown_region"
+def test_any_other_url_is_rejected(anonymous_client: ApiClient, region: str) -> None:
+    assert outcome(anonymous_client, region) == "unknown_region"
 
 
 @pytest.fixture
-def with_identity(settings: Settings, start_console: StartConsole) -> Caller:
-    return Caller(
+def with_identity(settings: Settings, start_console: StartConsole) -> ApiClient:
+    return ApiClient(
         start_console(
             replace(settings, identity=(IdentityEndpoint(IDENTITY), IdentityEndpoint("http://second.example")))
         )
@@ -99,8 +99,8 @@ def with_identity(settings: Settings, start_console: StartConsole) -> Caller:
         "http://127.0.0.1:8000/v3",
     ],
 )
-def test_a_configured_address_is_accepted_however_it_is_written(with_identity: Caller, region: str) -> None:
-    assert outcome(with_identity, region) == "let in"
+def test_a_configured_url_is_accepted_in_any_spelling(with_identity: ApiClient, region: str) -> None:
+    assert outcome(with_identity, region) == "logged in"
 
 
 @pytest.mark.parametrize(
@@ -122,97 +122,98 @@ def test_a_configured_address_is_accepted_however_it_is_written(with_identity: C
         "http://second.example/elsewhere",
     ],
 )
-def test_nothing_near_a_configured_address_is_accepted(with_identity: Caller, region: str) -> None:
+def test_urls_similar_to_a_configured_one_are_rejected(with_identity: ApiClient, region: str) -> None:
     assert outcome(with_identity, region) == "unknown_region"
 
 
-def test_a_letter_that_only_looks_like_one_is_another_address(settings: Settings, start_console: StartConsole) -> None:
-    caller = Caller(start_console(replace(settings, identity=(IdentityEndpoint("http://kelvin.example"),))))
-    assert outcome(caller, "http://\N{KELVIN SIGN}elvin.example") == "unknown_region"
+def test_a_lookalike_letter_makes_a_different_url(settings: Settings, start_console: StartConsole) -> None:
+    client = ApiClient(start_console(replace(settings, identity=(IdentityEndpoint("http://kelvin.example"),))))
+    assert outcome(client, "http://\N{KELVIN SIGN}elvin.example") == "unknown_region"
 
 
-def test_the_refusal_names_the_field_and_our_own_address(visitor: Caller) -> None:
-    reply = visitor.login(region="https://elsewhere.example/v3")
+def test_the_error_names_the_field_and_our_own_url(anonymous_client: ApiClient) -> None:
+    reply = anonymous_client.login(region="https://elsewhere.example/v3")
     assert (reply.status, reply.error, reply.envelope["field"]) == (400, "unknown_region", "region")
     assert "http://127.0.0.1:8000/v3" in reply.envelope["message"]
 
 
-def test_the_refusal_lists_the_configured_addresses(with_identity: Caller) -> None:
+def test_the_error_lists_the_configured_urls(with_identity: ApiClient) -> None:
     message = with_identity.login(region="https://elsewhere.example/v3").envelope["message"]
     assert IDENTITY in message
     assert "http://second.example" in message
 
 
-def test_the_refusal_does_not_repeat_what_was_sent(visitor: Caller) -> None:
-    assert b"elsewhere" not in visitor.login(region="https://elsewhere.example/v3").body
+def test_the_error_does_not_echo_the_region(anonymous_client: ApiClient) -> None:
+    assert b"elsewhere" not in anonymous_client.login(region="https://elsewhere.example/v3").body
 
 
-def test_the_opening_lists_the_same_addresses(visitor: Caller, with_identity: Caller) -> None:
-    assert visitor.open().data["regions"] == ["http://127.0.0.1:8000/v3"]
+def test_welcome_lists_the_accepted_urls(anonymous_client: ApiClient, with_identity: ApiClient) -> None:
+    assert anonymous_client.open().data["regions"] == ["http://127.0.0.1:8000/v3"]
     assert with_identity.open().data["regions"] == [IDENTITY, "http://second.example"]
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "localhost", "[::1]:9", "127.0.0.1:80"])
-def test_every_address_that_the_opening_lists_is_accepted(
-    settings: Settings, start_console: StartConsole, host: str
-) -> None:
-    caller = Caller(start_console(settings, f"http://{host}"))
-    for region in caller.open().data["regions"]:
-        assert outcome(caller, region) == "let in"
+def test_every_url_listed_by_welcome_is_accepted(settings: Settings, start_console: StartConsole, host: str) -> None:
+    client = ApiClient(start_console(settings, f"http://{host}"))
+    for region in client.open().data["regions"]:
+        assert outcome(client, region) == "logged in"
 
 
 @pytest.mark.parametrize(
     ("region", "expected"),
     [
-        ("https://console.example.com/v3", "let in"),
-        ("https://console.example.com:443/v3", "let in"),
+        ("https://console.example.com/v3", "logged in"),
+        ("https://console.example.com:443/v3", "logged in"),
         ("http://console.example.com:8000/v3", "unknown_region"),
         ("https://console.example.com:8000/v3", "unknown_region"),
         ("http://console.example.com/v3", "unknown_region"),
     ],
 )
-def test_our_own_origin_is_the_public_one(
+def test_our_own_origin_is_the_public_origin(
     settings: Settings, start_console: StartConsole, region: str, expected: str
 ) -> None:
     settings = replace(settings, public_origin="https://console.example.com")
-    caller = Caller(start_console(settings, "http://console.example.com:8000"))
-    assert outcome(caller, region) == expected
+    client = ApiClient(start_console(settings, "http://console.example.com:8000"))
+    assert outcome(client, region) == expected
 
 
 @pytest.mark.parametrize(
     "region", ["https://elsewhere.example/v3", "RegionOne", "http://user@host/?q#f", "/", "ü", "x" * 5000]
 )
-def test_any_region_accepts_all(settings: Settings, start_console: StartConsole, region: str) -> None:
-    assert outcome(Caller(start_console(replace(settings, any_region=True))), region) == "let in"
+def test_any_region_accepts_every_region(settings: Settings, start_console: StartConsole, region: str) -> None:
+    assert outcome(ApiClient(start_console(replace(settings, any_region=True))), region) == "logged in"
 
 
-def test_any_region_still_wants_one(settings: Settings, start_console: StartConsole) -> None:
-    assert outcome(Caller(start_console(replace(settings, any_region=True))), "") == "missing_field"
+def test_any_region_still_requires_a_region(settings: Settings, start_console: StartConsole) -> None:
+    assert outcome(ApiClient(start_console(replace(settings, any_region=True))), "") == "missing_field"
 
 
-def test_a_region_is_never_dialled_or_resolved(
-    visitor: Caller, with_identity: Caller, monkeypatch: pytest.MonkeyPatch
+def test_a_region_is_never_connected_to_or_resolved(
+    anonymous_client: ApiClient, with_identity: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_args: object, **_options: object) -> None:
+    def fail(*_args: object, **_options: object) -> None:
         raise AssertionError("the network was used")
 
     for name in ("socket.socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.create_connection"):
-        monkeypatch.setattr(name, refuse)
-    assert outcome(visitor, "https://elsewhere.example/v3") == "unknown_region"
-    assert outcome(with_identity, IDENTITY) == "let in"
+        monkeypatch.setattr(name, fail)
+    assert outcome(anonymous_client, "https://elsewhere.example/v3") == "unknown_region"
+    assert outcome(with_identity, IDENTITY) == "logged in"
 
 
-def test_an_unknown_region_is_not_logged(visitor: Caller, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_region_is_not_logged(anonymous_client: ApiClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
-    visitor.login(region="https://elsewhere.example/\r\nforged: line")
+    anonymous_client.login(region="https://elsewhere.example/\r\nforged: line")
     assert "elsewhere" not in caplog.text
     assert "forged" not in caplog.text
 
 
-def test_of_a_repeated_region_the_last_counts(wire: InProcess, visitor: Caller) -> None:
-    visitor.open()
-    form = f"csrfmiddlewaretoken={visitor.token}&username=demo&password=console-demo"
+def test_the_last_of_repeated_regions_is_used(transport: InProcessTransport, anonymous_client: ApiClient) -> None:
+    anonymous_client.open()
+    form = f"csrfmiddlewaretoken={anonymous_client.token}&username=demo&password=console-demo"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     good, bad = "region=http://127.0.0.1:8000/v3", "region=https://elsewhere.example"
-    assert visitor.send("POST", "/auth/login/", headers, f"{form}&{good}&{bad}".encode()).error == "unknown_region"
-    assert visitor.send("POST", "/auth/login/", headers, f"{form}&{bad}&{good}".encode()).status == 200
+    assert (
+        anonymous_client.send("POST", "/auth/login/", headers, f"{form}&{good}&{bad}".encode()).error
+        == "unknown_region"
+    )
+    assert anonymous_client.send("POST", "/auth/login/", headers, f"{form}&{bad}&{good}".encode()).status == 200

@@ -1,4 +1,4 @@
-"""What a connection says to calls, and to connections, that are too many: over real sockets, in a loop of its own."""
+"""Rejection of excess requests and connections, over real sockets in a separate event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,7 +21,7 @@ from tests.e2e.raw_http import request
 from tests.harness import HeaderPairs, Reply
 
 SERVED = 204
-PLACES = 3
+MAX_CONNECTIONS = 3
 
 
 class Overload(LoadShedder):
@@ -40,24 +40,24 @@ class Overload(LoadShedder):
         return True
 
 
-async def _serve_it(_scope: Any, receive: Any, send: Any) -> None:
+async def _app(_scope: Any, receive: Any, send: Any) -> None:
     while (await receive()).get("more_body"):
         pass
     await send({"type": "http.response.start", "status": SERVED, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
 
-class Line:
-    """A caller's end of a connection."""
+class ClientConnection:
+    """The client side of a connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
-    async def ask(self, sent: bytes, *, to: str = "GET") -> Reply:
+    async def exchange(self, sent: bytes, *, to: str = "GET") -> Reply:
         self.writer.write(sent)
-        return await self.answer(to=to)
+        return await self.read_response(to=to)
 
-    async def answer(self, *, to: str = "GET") -> Reply:
+    async def read_response(self, *, to: str = "GET") -> Reply:
         async with asyncio.timeout(20):
             status_line, *lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
             headers: HeaderPairs = [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
@@ -66,18 +66,18 @@ class Line:
             return Reply(status, headers, await self.reader.readexactly(length))
 
 
-class Place:
+class Worker:
     """A listening worker."""
 
-    def __init__(self, crowding: LoadShedder) -> None:
-        self.board = SharedMetrics(1)
-        self._context = ConnectionContext(30, PLACES, RequestSequence(), self.board.worker(0), crowding)
-        self._config = Config(cast("Any", _serve_it), ws="none", lifespan="off", log_config=None)
+    def __init__(self, load_shedder: LoadShedder) -> None:
+        self.metrics = SharedMetrics(1)
+        self._context = ConnectionContext(30, MAX_CONNECTIONS, RequestSequence(), self.metrics.worker(0), load_shedder)
+        self._config = Config(cast("Any", _app), ws="none", lifespan="off", log_config=None)
         self._state = ServerState()
         self.port = 0
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator["Place"]:
+    async def open(self) -> AsyncIterator["Worker"]:
         loop = asyncio.get_running_loop()
 
         def accept() -> LimitedProtocol:
@@ -94,41 +94,41 @@ class Place:
             await server.wait_closed()
 
     @asynccontextmanager
-    async def line(self) -> AsyncIterator[Line]:
+    async def connect(self) -> AsyncIterator[ClientConnection]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
-            yield Line(reader, writer)
+            yield ClientConnection(reader, writer)
         finally:
             writer.close()
 
     def count(self, cell: int) -> int:
-        return self.board.read()[0][cell]
+        return self.metrics.read()[0][cell]
 
 
-def play(scene: Callable[[Place], Awaitable[None]], crowding: LoadShedder | None = None) -> None:
-    async def played() -> None:
-        async with Place(crowding or LoadShedder()).open() as place:
-            await scene(place)
+def run_with_worker(scenario: Callable[[Worker], Awaitable[None]], load_shedder: LoadShedder | None = None) -> None:
+    async def run() -> None:
+        async with Worker(load_shedder or LoadShedder()).open() as worker:
+            await scenario(worker)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(played())
+        runner.run(run())
 
 
-def turned_away(sent: bytes, *, to: str = "GET") -> Reply:
+def rejection_of(sent: bytes, *, to: str = "GET") -> Reply:
     replies: list[Reply] = []
 
-    async def scene(place: Place) -> None:
-        async with place.line() as line:
-            replies.append(await line.ask(sent, to=to))
-        assert place.count(SHED_REQUESTS) == 1
+    async def scenario(worker: Worker) -> None:
+        async with worker.connect() as client:
+            replies.append(await client.exchange(sent, to=to))
+        assert worker.count(SHED_REQUESTS) == 1
 
-    play(scene, Overload())
+    run_with_worker(scenario, Overload())
     assert replies[0].status == 503
     return replies[0]
 
 
-def test_a_call_too_many_gets_all_that_a_refusal_has() -> None:
-    reply = turned_away(request("GET", "/api/"))
+def test_a_shed_request_gets_a_complete_error_response() -> None:
+    reply = rejection_of(request("GET", "/api/"))
     assert reply.error == "unavailable"
     assert reply.header("retry-after") == "1"
     assert reply.header("x-request-id")
@@ -137,117 +137,117 @@ def test_a_call_too_many_gets_all_that_a_refusal_has() -> None:
         assert reply.header(name.decode()) == value.decode()
 
 
-def test_it_is_told_in_the_callers_language_and_with_its_id() -> None:
-    reply = turned_away(request("GET", "/api/", [("Accept-Language", "zh"), ("X-Request-ID", "mine")]))
+def test_a_rejection_has_the_clients_language_and_request_id() -> None:
+    reply = rejection_of(request("GET", "/api/", [("Accept-Language", "zh"), ("X-Request-ID", "mine")]))
     assert reply.header("x-request-id") == "mine"
     assert reply.envelope["message"].startswith("控制台")
 
 
-def test_a_head_request_gets_no_body() -> None:
-    assert turned_away(request("HEAD", "/"), to="HEAD").body == b""
+def test_a_rejected_head_request_gets_no_body() -> None:
+    assert rejection_of(request("HEAD", "/"), to="HEAD").body == b""
 
 
-def test_whoever_wants_the_connection_to_end_is_left() -> None:
-    assert turned_away(request("GET", "/", [("Connection", "close")])).header("connection") == "close"
+def test_a_rejection_honours_connection_close() -> None:
+    assert rejection_of(request("GET", "/", [("Connection", "close")])).header("connection") == "close"
 
 
-def test_the_connection_stays_and_is_heard_again() -> None:
-    async def scene(place: Place) -> None:
-        async with place.line() as line:
+def test_a_connection_stays_open_after_rejections() -> None:
+    async def scenario(worker: Worker) -> None:
+        async with worker.connect() as client:
             for _ in range(10):
-                assert (await line.ask(request("GET", "/api/"))).status == 503
-        assert place.count(SHED_REQUESTS) == 10
+                assert (await client.exchange(request("GET", "/api/"))).status == 503
+        assert worker.count(SHED_REQUESTS) == 10
 
-    play(scene, Overload())
-
-
-def test_all_that_were_sent_ahead_are_answered() -> None:
-    async def scene(place: Place) -> None:
-        async with place.line() as line:
-            line.writer.write(request("GET", "/api/") * 5)
-            assert [(await line.answer()).status for _ in range(5)] == [503] * 5
-
-    play(scene, Overload())
+    run_with_worker(scenario, Overload())
 
 
-@pytest.mark.parametrize(("others", "ahead"), [(0, 6), (1, 3), (2, 2)])
-def test_the_more_connections_there_are_the_fewer_requests_may_be_sent_ahead(
-    monkeypatch: pytest.MonkeyPatch, others: int, ahead: int
+def test_all_pipelined_requests_get_a_response() -> None:
+    async def scenario(worker: Worker) -> None:
+        async with worker.connect() as client:
+            client.writer.write(request("GET", "/api/") * 5)
+            assert [(await client.read_response()).status for _ in range(5)] == [503] * 5
+
+    run_with_worker(scenario, Overload())
+
+
+@pytest.mark.parametrize(("others", "pipelined"), [(0, 6), (1, 3), (2, 2)])
+def test_the_pipelining_limit_shrinks_with_more_connections(
+    monkeypatch: pytest.MonkeyPatch, others: int, pipelined: int
 ) -> None:
     monkeypatch.setattr(connection_limits, "MAX_PIPELINED_TOTAL", 6)
 
-    async def scene(place: Place) -> None:
+    async def scenario(worker: Worker) -> None:
         async with AsyncExitStack() as stack:
             for _ in range(others):
-                other = await stack.enter_async_context(place.line())
-                assert (await other.ask(request("GET", "/"))).status == SERVED
-            line = await stack.enter_async_context(place.line())
-            # The first is under way at once: nobody waits before it.
-            line.writer.write(request("GET", "/") * (ahead + 1))
-            assert [(await line.answer()).status for _ in range(ahead + 1)] == [SERVED] * (ahead + 1)
-            assert place.count(CONNECTION_REJECTIONS[400]) == 0
-            line.writer.write(request("GET", "/") * (ahead + 2))
-            assert [(await line.answer()).status for _ in range(ahead + 1)] == [SERVED] * (ahead + 1)
-            assert await line.reader.read() == b""
-            assert place.count(CONNECTION_REJECTIONS[400]) == 1
+                other = await stack.enter_async_context(worker.connect())
+                assert (await other.exchange(request("GET", "/"))).status == SERVED
+            client = await stack.enter_async_context(worker.connect())
+            # The first starts immediately, so it is not queued.
+            client.writer.write(request("GET", "/") * (pipelined + 1))
+            assert [(await client.read_response()).status for _ in range(pipelined + 1)] == [SERVED] * (pipelined + 1)
+            assert worker.count(CONNECTION_REJECTIONS[400]) == 0
+            client.writer.write(request("GET", "/") * (pipelined + 2))
+            assert [(await client.read_response()).status for _ in range(pipelined + 1)] == [SERVED] * (pipelined + 1)
+            assert await client.reader.read() == b""
+            assert worker.count(CONNECTION_REJECTIONS[400]) == 1
 
-    play(scene)
+    run_with_worker(scenario)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_health_checks_are_always_answered(path: str) -> None:
-    async def scene(place: Place) -> None:
-        async with place.line() as line:
-            assert (await line.ask(request("GET", path))).status == SERVED
+def test_health_checks_are_never_rejected(path: str) -> None:
+    async def scenario(worker: Worker) -> None:
+        async with worker.connect() as client:
+            assert (await client.exchange(request("GET", path))).status == SERVED
 
-    play(scene, Overload())
+    run_with_worker(scenario, Overload())
 
 
-def test_a_body_that_is_still_arriving_is_waited_for() -> None:
-    async def scene(place: Place) -> None:
-        async with place.line() as line:
-            line.writer.write(request("POST", "/api/", [("Content-Length", "4")], b"ab"))
+def test_a_request_with_an_incomplete_body_is_not_rejected() -> None:
+    async def scenario(worker: Worker) -> None:
+        async with worker.connect() as client:
+            client.writer.write(request("POST", "/api/", [("Content-Length", "4")], b"ab"))
             await asyncio.sleep(0.05)
-            assert (await line.ask(b"cd")).status == SERVED
+            assert (await client.exchange(b"cd")).status == SERVED
 
-    play(scene, Overload())
+    run_with_worker(scenario, Overload())
 
 
-def test_without_a_crowd_everybody_is_served() -> None:
-    async def scene(place: Place) -> None:
-        async with place.line() as line:
+def test_without_overload_every_request_is_served() -> None:
+    async def scenario(worker: Worker) -> None:
+        async with worker.connect() as client:
             for _ in range(200):
-                assert (await line.ask(request("GET", "/api/"))).status == SERVED
-        assert place.count(SHED_REQUESTS) == 0
+                assert (await client.exchange(request("GET", "/api/"))).status == SERVED
+        assert worker.count(SHED_REQUESTS) == 0
 
-    play(scene)
+    run_with_worker(scenario)
 
 
-def test_a_connection_too_many_is_told_so_and_ends() -> None:
-    async def scene(place: Place) -> None:
-        async with place.line() as one, place.line() as two, place.line() as three:
-            for line in (one, two, three):
-                assert (await line.ask(request("GET", "/"))).status == SERVED
-            async with place.line() as more:
-                reply = await more.ask(request("GET", "/"))
+def test_an_excess_connection_gets_503_and_is_closed() -> None:
+    async def scenario(worker: Worker) -> None:
+        async with worker.connect() as one, worker.connect() as two, worker.connect() as three:
+            for client in (one, two, three):
+                assert (await client.exchange(request("GET", "/"))).status == SERVED
+            async with worker.connect() as more:
+                reply = await more.exchange(request("GET", "/"))
                 assert reply.status == 503
                 assert reply.error == "unavailable"
                 assert reply.header("retry-after") == "1"
                 assert reply.header("connection") == "close"
                 async with asyncio.timeout(20):
                     assert await more.reader.read() == b""
-            assert place.count(CONNECTION_REJECTIONS[503]) == 1
-            assert (await one.ask(request("GET", "/"))).status == SERVED
+            assert worker.count(CONNECTION_REJECTIONS[503]) == 1
+            assert (await one.exchange(request("GET", "/"))).status == SERVED
 
-    play(scene)
+    run_with_worker(scenario)
 
 
-def test_a_place_that_is_left_is_another_ones() -> None:
-    async def scene(place: Place) -> None:
-        for _ in range(4 * PLACES):
-            async with place.line() as line:
-                assert (await line.ask(request("GET", "/", [("Connection", "close")]))).status == SERVED
-                await line.reader.read()
-        assert place.count(CONNECTION_REJECTIONS[503]) == 0
+def test_a_closed_connection_makes_room_for_another() -> None:
+    async def scenario(worker: Worker) -> None:
+        for _ in range(4 * MAX_CONNECTIONS):
+            async with worker.connect() as client:
+                assert (await client.exchange(request("GET", "/", [("Connection", "close")]))).status == SERVED
+                await client.reader.read()
+        assert worker.count(CONNECTION_REJECTIONS[503]) == 0
 
-    play(scene)
+    run_with_worker(scenario)

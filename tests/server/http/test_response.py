@@ -1,4 +1,4 @@
-"""A success says the same whether it is written in one piece or in the server's usual way."""
+"""Successful responses have the same headers whether written in one piece or sent as ASGI messages."""
 
 import asyncio
 from typing import Any
@@ -12,16 +12,16 @@ from cloudconsole.spec.errors import Unavailable
 HeaderList = list[tuple[bytes, bytes]]
 
 
-async def nothing() -> Message:
+async def no_body() -> Message:
     raise AssertionError("a request without a body has nothing to receive")
 
 
 def request(**scope: Any) -> Request:
     given = {"method": "GET", "path": "/api/", "scheme": "http", **scope}
-    return Request(given, Headers([(b"x-request-id", b"its-own-id")]), nothing)
+    return Request(given, Headers([(b"x-request-id", b"its-own-id")]), no_body)
 
 
-def as_usual(response: Response) -> HeaderList:
+def headers_sent_by_asgi(response: Response) -> HeaderList:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -31,7 +31,7 @@ def as_usual(response: Response) -> HeaderList:
     return sorted(sent[0]["headers"])
 
 
-def in_one_piece(response: Response) -> HeaderList:
+def headers_written_directly(response: Response) -> HeaderList:
     heads: list[bytes] = []
 
     class Recorder:
@@ -40,7 +40,7 @@ def in_one_piece(response: Response) -> HeaderList:
             return True
 
     async def send(_message: Message) -> None:
-        raise AssertionError("it was written already")
+        raise AssertionError("the response was already written")
 
     asyncio.run(send_response(response, request(**{RESPONSE_WRITER: Recorder()}), send))
     status, *lines = heads[0].removesuffix(b"\r\n").split(b"\r\n")
@@ -52,18 +52,18 @@ def in_one_piece(response: Response) -> HeaderList:
     "response",
     [plain_response(b"{}"), plain_response(b"{}", age=0), plain_response(b"{}", age=12), json_response(b"[1]")],
 )
-def test_both_ways_send_the_same_headers(response: Response) -> None:
-    assert in_one_piece(response) == as_usual(response)
+def test_both_paths_send_the_same_headers(response: Response) -> None:
+    assert headers_written_directly(response) == headers_sent_by_asgi(response)
 
 
-@pytest.mark.parametrize(("age", "told"), [(None, []), (0, [b"0"]), (12, [b"12"])])
-def test_only_an_answer_with_an_age_tells_it(age: int | None, told: list[bytes]) -> None:
-    headers = in_one_piece(plain_response(b"{}", age))
-    assert [value for name, value in headers if name == b"age"] == told
+@pytest.mark.parametrize(("age", "expected"), [(None, []), (0, [b"0"]), (12, [b"12"])])
+def test_only_a_response_with_an_age_has_an_age_header(age: int | None, expected: list[bytes]) -> None:
+    headers = headers_written_directly(plain_response(b"{}", age))
+    assert [value for name, value in headers if name == b"age"] == expected
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_the_connection_of_who_cannot_be_served_ends_unless_another_would_not_help(closes: bool) -> None:
+def test_unavailable_closes_the_connection_only_if_it_says_so(closes: bool) -> None:
     headers = error_headers(Unavailable(closes=closes))
     assert ((b"connection", b"close") in headers) == closes
     assert (b"retry-after", b"1") in headers

@@ -1,4 +1,4 @@
-"""Uses of sessions, gathered and written together; what they are written with only notes it."""
+"""Batched writes of session touches, to a fake store that records them."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ from cloudconsole.store.sessions import Session, SessionCache
 NOW = 1_000_000
 
 
-class Notes:
-    """Takes the places of what writes uses down and of what remembers them."""
+class FakeStore:
+    """Fake of the activity store and the session cache."""
 
     def __init__(self) -> None:
         self.written: list[dict[bytes, int]] = []
@@ -40,20 +40,20 @@ class Notes:
 
 
 @pytest.fixture
-def notes() -> Notes:
-    return Notes()
+def store() -> FakeStore:
+    return FakeStore()
 
 
 @pytest.fixture
-def sessions(notes: Notes) -> Iterator[Sessions]:
+def sessions(store: FakeStore) -> Iterator[Sessions]:
     writer = Writer("writes", standalone_metrics())
     tokens, randomness = cast("CsrfTokens", None), cast("RandomSource", None)
     yield Sessions(
         tokens,
-        cast("SessionCache", notes),
+        cast("SessionCache", store),
         cast("ChangeFeed", None),
         RequestSequence(),
-        cast("ActivityStore", notes),
+        cast("ActivityStore", store),
         writer,
         SystemClock(),
         randomness,
@@ -61,60 +61,60 @@ def sessions(notes: Notes) -> Iterator[Sessions]:
     writer.close()
 
 
-def used(name: bytes) -> Session:
+def session(name: bytes) -> Session:
     return Session(name, 1, "alice", "seed", NOW, NOW + 10_000, "tenant", 1)
 
 
 @pytest.fixture
-def _for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Uses are gathered without an end."""
+def _endless_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are written only by a flush."""
     monkeypatch.setattr(module, "TOUCH_BATCH_SECONDS", 3600)
 
 
-@pytest.mark.usefixtures("_for_ever")
-def test_what_was_gathered_is_written_at_once_for_whoever_waits_for_it(sessions: Sessions, notes: Notes) -> None:
-    async def play() -> None:
+@pytest.mark.usefixtures("_endless_batch")
+def test_flush_writes_batched_touches_at_once(sessions: Sessions, store: FakeStore) -> None:
+    async def run() -> None:
         for name, later in ((b"a", 60), (b"b", 61), (b"a", 62)):
-            sessions.touch(used(name), NOW + later)
+            sessions.touch(session(name), NOW + later)
         await asyncio.sleep(0.01)
-        assert notes.written == []
+        assert store.written == []
         await asyncio.wait_for(sessions.flush_touches(), 60)
 
-    asyncio.run(play())
-    assert notes.written == [{b"a": NOW + 62, b"b": NOW + 61}]
-    assert notes.seen == notes.written[0]
+    asyncio.run(run())
+    assert store.written == [{b"a": NOW + 62, b"b": NOW + 61}]
+    assert store.seen == store.written[0]
 
 
-@pytest.mark.usefixtures("_for_ever")
-def test_what_comes_after_that_is_gathered_again(sessions: Sessions, notes: Notes) -> None:
-    async def play() -> None:
+@pytest.mark.usefixtures("_endless_batch")
+def test_touches_after_a_flush_are_batched_again(sessions: Sessions, store: FakeStore) -> None:
+    async def run() -> None:
         for name in (b"a", b"b"):
-            sessions.touch(used(name), NOW + TOUCH_SECONDS)
+            sessions.touch(session(name), NOW + TOUCH_SECONDS)
             await asyncio.sleep(0.01)
-            assert len(notes.written) == (name == b"b")
+            assert len(store.written) == (name == b"b")
             await asyncio.wait_for(sessions.flush_touches(), 60)
 
-    asyncio.run(play())
-    assert [list(each) for each in notes.written] == [[b"a"], [b"b"]]
+    asyncio.run(run())
+    assert [list(each) for each in store.written] == [[b"a"], [b"b"]]
 
 
-def test_they_are_gathered_for_a_moment_only(sessions: Sessions, notes: Notes) -> None:
-    async def play() -> None:
-        sessions.touch(used(b"a"), NOW + TOUCH_SECONDS)
+def test_a_batch_is_written_after_a_moment(sessions: Sessions, store: FakeStore) -> None:
+    async def run() -> None:
+        sessions.touch(session(b"a"), NOW + TOUCH_SECONDS)
         async with asyncio.timeout(60):
-            while not notes.seen:  # noqa: ASYNC110
+            while not store.seen:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
-    asyncio.run(play())
-    assert notes.written == [{b"a": NOW + TOUCH_SECONDS}]
+    asyncio.run(run())
+    assert store.written == [{b"a": NOW + TOUCH_SECONDS}]
 
 
-def test_a_use_that_cannot_be_written_is_not_known_and_the_next_one_is_tried(sessions: Sessions, notes: Notes) -> None:
-    async def play() -> None:
+def test_a_touch_is_tried_again_after_a_failed_write(sessions: Sessions, store: FakeStore) -> None:
+    async def run() -> None:
         for fails in (True, False):
-            notes.fails = fails
-            sessions.touch(used(b"a"), NOW + TOUCH_SECONDS)
+            store.fails = fails
+            sessions.touch(session(b"a"), NOW + TOUCH_SECONDS)
             await sessions.flush_touches()
-            assert (b"a" in notes.seen) is not fails
+            assert (b"a" in store.seen) is not fails
 
-    asyncio.run(play())
+    asyncio.run(run())

@@ -1,4 +1,4 @@
-"""Sessions: never fixed, never replayed, ended when and where they must end, and kept apart."""
+"""Sessions: fixation, replay, revocation, expiry, tenant isolation, storage, and several workers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,18 +12,18 @@ from cloudconsole.backends.embedded import identity
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.tables import access_audit, sessions
-from tests.harness import QUICK, Caller, HeldClock, InProcess
+from tests.harness import FAST_HASHER, ApiClient, FakeClock, InProcessTransport
 from tests.server.http.conftest import StartConsole
-from tests.server.http.world import (
+from tests.server.http.helpers import (
     change_account,
     cookie_header,
+    drain_tasks,
     is_live,
     login_fields,
-    noting_settled,
     post_login,
+    record_replication_waits,
     remove_account,
     rows,
-    settle,
     stored_bytes,
 )
 
@@ -33,10 +33,10 @@ PLANTED: Final = "s" + "0" * 48
 OWN_DOMAINS: Final = {"demo": ("206813", "206814"), "other": ("207001", "207002")}
 
 
-def log_in(wire: InProcess, username: str = "demo") -> Caller:
-    caller = Caller(wire)
-    assert caller.login(username, f"console-{username}").status == 200
-    return caller
+def log_in(transport: InProcessTransport, username: str = "demo") -> ApiClient:
+    client = ApiClient(transport)
+    assert client.login(username, f"console-{username}").status == 200
+    return client
 
 
 def seen_at(data: Path) -> list[int]:
@@ -47,49 +47,55 @@ def seen_at(data: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("planted", [ANONYMOUS, PLANTED, "x"])
-def test_a_planted_session_id_is_never_let_in(wire: InProcess, visitor: Caller, planted: str) -> None:
-    visitor.open()
-    visitor.cookies["sessionid"] = planted
-    assert visitor.login().status == 200
-    assert visitor.cookies["sessionid"] != planted
-    assert not is_live(wire, planted)
+def test_a_planted_session_id_never_becomes_valid(
+    transport: InProcessTransport, anonymous_client: ApiClient, planted: str
+) -> None:
+    anonymous_client.open()
+    anonymous_client.cookies["sessionid"] = planted
+    assert anonymous_client.login().status == 200
+    assert anonymous_client.cookies["sessionid"] != planted
+    assert not is_live(transport, planted)
 
 
-def test_the_id_of_the_opening_is_dead_after_login(wire: InProcess, visitor: Caller) -> None:
-    before = visitor.open().cookie("sessionid") or ""
-    assert visitor.login().status == 200
-    assert not is_live(wire, before)
-    assert is_live(wire, visitor.cookies["sessionid"])
+def test_the_anonymous_session_id_is_invalid_after_login(
+    transport: InProcessTransport, anonymous_client: ApiClient
+) -> None:
+    before = anonymous_client.open().cookie("sessionid") or ""
+    assert anonymous_client.login().status == 200
+    assert not is_live(transport, before)
+    assert is_live(transport, anonymous_client.cookies["sessionid"])
 
 
-def test_logging_in_again_changes_the_id_and_ends_the_old_session(wire: InProcess, demo: Caller, data: Path) -> None:
+def test_logging_in_again_changes_the_id_and_ends_the_old_session(
+    transport: InProcessTransport, demo: ApiClient, data: Path
+) -> None:
     before = demo.cookies["sessionid"]
     assert demo.login().status == 200
     assert demo.cookies["sessionid"] != before
-    assert not is_live(wire, before)
-    assert is_live(wire, demo.cookies["sessionid"])
+    assert not is_live(transport, before)
+    assert is_live(transport, demo.cookies["sessionid"])
     assert len(rows(data, sessions)) == 1
 
 
-def test_logging_in_as_another_ends_the_old_session(wire: InProcess, demo: Caller) -> None:
+def test_logging_in_as_another_user_ends_the_old_session(transport: InProcessTransport, demo: ApiClient) -> None:
     before = demo.cookies["sessionid"]
     assert demo.login("other", "console-other").status == 200
-    assert not is_live(wire, before)
+    assert not is_live(transport, before)
     assert demo.call("GetDomainDetail", domainId="207001").status == 200
 
 
-def test_every_session_that_a_login_presents_is_ended(wire: InProcess, demo: Caller) -> None:
-    another = log_in(wire)
+def test_login_ends_every_session_sent_with_it(transport: InProcessTransport, demo: ApiClient) -> None:
+    another = log_in(transport)
     old = [demo.cookies["sessionid"], another.cookies["sessionid"]]
     cookie = "; ".join([*(f"sessionid={value}" for value in old), f"csrftoken={demo.token}"])
-    reply = post_login(wire, [("Cookie", cookie)], login_fields(wire, csrfmiddlewaretoken=demo.token))
+    reply = post_login(transport, [("Cookie", cookie)], login_fields(transport, csrfmiddlewaretoken=demo.token))
     assert reply.status == 200
-    assert [is_live(wire, value) for value in old] == [False, False]
+    assert [is_live(transport, value) for value in old] == [False, False]
 
 
-def test_logging_in_again_binds_the_token_of_that_login(wire: InProcess, demo: Caller) -> None:
+def test_logging_in_again_binds_the_session_to_the_new_token(transport: InProcessTransport, demo: ApiClient) -> None:
     old_token = demo.token
-    demo.cookies["csrftoken"] = Caller(wire).open().cookie("csrftoken") or ""
+    demo.cookies["csrftoken"] = ApiClient(transport).open().cookie("csrftoken") or ""
     assert demo.token != old_token
     assert demo.login().status == 200
     assert demo.call("GetUrlList").status == 200
@@ -97,10 +103,10 @@ def test_logging_in_again_binds_the_token_of_that_login(wire: InProcess, demo: C
     assert demo.call("GetUrlList").error == "csrf_failed"
 
 
-def test_a_session_is_dead_after_logout(wire: InProcess, demo: Caller) -> None:
+def test_a_session_is_invalid_after_logout(transport: InProcessTransport, demo: ApiClient) -> None:
     cookies = dict(demo.cookies)
     assert demo.logout().status == 200
-    replay = Caller(wire, cookies)
+    replay = ApiClient(transport, cookies)
     assert replay.call("GetUrlList").error == "login_required"
     assert replay.logout().error == "login_required"
 
@@ -108,130 +114,136 @@ def test_a_session_is_dead_after_logout(wire: InProcess, demo: Caller) -> None:
 @pytest.mark.parametrize(
     ("cookies", "times"), [({}, 0), ({"sessionid": ANONYMOUS}, 0), ({"sessionid": PLANTED}, 1), (None, 1)]
 )
-def test_who_logs_out_of_no_live_session_is_told_only_when_no_replica_serves_it(
-    demo: Caller, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
+def test_logout_of_an_ended_session_waits_for_replicas(
+    demo: ApiClient, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
 ) -> None:
-    """It may have ended a moment ago by another replica, whose answer was lost."""
+    """Another replica may have ended it a moment ago, and its response may have been lost."""
     ended = dict(demo.cookies)
     demo.logout()
-    settled = noting_settled(monkeypatch)
-    replay = Caller(demo.wire, ended if cookies is None else {"csrftoken": demo.cookies["csrftoken"], **cookies})
+    waits = record_replication_waits(monkeypatch)
+    replay = ApiClient(
+        demo.transport, ended if cookies is None else {"csrftoken": demo.cookies["csrftoken"], **cookies}
+    )
     assert replay.logout().error == "login_required"
-    assert len(settled) == times
+    assert len(waits) == times
 
 
 @pytest.mark.parametrize(
     ("cookies", "times"), [({}, 0), ({"sessionid": ANONYMOUS}, 0), ({"sessionid": PLANTED}, 1), (None, 1)]
 )
-def test_who_logs_in_over_a_session_is_told_only_when_no_replica_serves_it(
-    demo: Caller, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
+def test_login_that_replaces_a_session_waits_for_replicas(
+    demo: ApiClient, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
 ) -> None:
-    """Also where it is gone: another replica may have ended it a moment ago."""
-    settled = noting_settled(monkeypatch)
+    """Even if it is gone: another replica may have ended it a moment ago."""
+    waits = record_replication_waits(monkeypatch)
     held = demo.cookies if cookies is None else {"csrftoken": demo.cookies["csrftoken"], **cookies}
-    assert Caller(demo.wire, dict(held)).login().status == 200
-    assert len(settled) == times
+    assert ApiClient(demo.transport, dict(held)).login().status == 200
+    assert len(waits) == times
 
 
-def test_a_session_ended_by_logout_stays_dead_after_the_next_login(wire: InProcess, demo: Caller) -> None:
+def test_a_logged_out_session_stays_invalid_after_the_next_login(
+    transport: InProcessTransport, demo: ApiClient
+) -> None:
     before = demo.cookies["sessionid"]
     demo.logout()
     demo.login()
-    assert not is_live(wire, before)
+    assert not is_live(transport, before)
 
 
-def test_logout_leaves_no_row_behind(demo: Caller, data: Path) -> None:
+def test_logout_deletes_the_sessions_row(demo: ApiClient, data: Path) -> None:
     demo.logout()
     assert rows(data, sessions) == []
 
 
-def test_logout_answers_with_nothing(demo: Caller) -> None:
+def test_logout_has_an_empty_response(demo: ApiClient) -> None:
     reply = demo.logout()
     assert (reply.status, reply.body) == (200, b"")
 
 
-def test_login_answers_with_nothing(visitor: Caller) -> None:
-    reply = visitor.login()
+def test_login_has_an_empty_response(anonymous_client: ApiClient) -> None:
+    reply = anonymous_client.login()
     assert (reply.status, reply.body) == (200, b"")
 
 
-def test_login_redirects_where_that_is_set(settings: Settings, start_console: StartConsole) -> None:
-    caller = Caller(start_console(replace(settings, login_redirect=True)))
-    reply = caller.login(next="https://evil.example/")
+def test_login_redirects_if_configured(settings: Settings, start_console: StartConsole) -> None:
+    client = ApiClient(start_console(replace(settings, login_redirect=True)))
+    reply = client.login(next="https://evil.example/")
     assert (reply.status, reply.header("Location"), reply.body) == (302, "/", b"")
-    assert caller.call("GetUrlList").status == 200
+    assert client.call("GetUrlList").status == 200
 
 
-def test_session_ids_are_never_repeated(wire: InProcess, visitor: Caller) -> None:
+def test_session_ids_are_never_repeated(transport: InProcessTransport, anonymous_client: ApiClient) -> None:
     given = set()
     for _ in range(20):
-        visitor.login()
-        given.add(visitor.cookies["sessionid"])
+        anonymous_client.login()
+        given.add(anonymous_client.cookies["sessionid"])
     assert len(given) == 20
 
 
 @pytest.mark.parametrize("change", [str.upper, lambda text: text[:-1], lambda text: text + "0", lambda text: text[1:]])
-def test_nearly_the_right_id_is_no_session(wire: InProcess, demo: Caller, change: Any) -> None:
-    assert not is_live(wire, change(demo.cookies["sessionid"]))
+def test_a_slightly_altered_session_id_is_invalid(transport: InProcessTransport, demo: ApiClient, change: Any) -> None:
+    assert not is_live(transport, change(demo.cookies["sessionid"]))
 
 
-def test_without_any_session_there_is_no_call(visitor: Caller) -> None:
-    assert visitor.call("GetUrlList").error == "login_required"
+def test_an_action_without_a_session_is_rejected(anonymous_client: ApiClient) -> None:
+    assert anonymous_client.call("GetUrlList").error == "login_required"
 
 
-def test_an_anonymous_session_is_no_login(visitor: Caller) -> None:
-    visitor.open()
-    assert visitor.call("GetUrlList").error == "login_required"
+def test_an_action_with_an_anonymous_session_is_rejected(anonymous_client: ApiClient) -> None:
+    anonymous_client.open()
+    assert anonymous_client.call("GetUrlList").error == "login_required"
 
 
 # Ended by the operator.
 
 
-def test_disabling_an_account_ends_its_sessions(wire: InProcess, demo: Caller, data: Path) -> None:
-    second = log_in(wire)
+def test_disabling_an_account_ends_its_sessions(transport: InProcessTransport, demo: ApiClient, data: Path) -> None:
+    second = log_in(transport)
     change_account(data, "demo", disabled=True)
     assert demo.call("GetUrlList").error == "login_required"
     assert second.logout().error == "login_required"
 
 
-def test_a_disabled_account_does_not_log_in(demo: Caller, data: Path) -> None:
+def test_a_disabled_account_cannot_log_in(demo: ApiClient, data: Path) -> None:
     change_account(data, "demo", disabled=True)
     assert demo.login().error == "invalid_credentials"
 
 
-def test_an_account_enabled_again_logs_in(demo: Caller, data: Path) -> None:
+def test_an_account_enabled_again_can_log_in(demo: ApiClient, data: Path) -> None:
     change_account(data, "demo", disabled=True)
     change_account(data, "demo", disabled=False)
     assert demo.login().status == 200
 
 
-def test_a_new_version_of_the_account_ends_its_sessions(wire: InProcess, demo: Caller, data: Path) -> None:
-    second = log_in(wire)
+def test_a_new_version_of_the_account_ends_its_sessions(
+    transport: InProcessTransport, demo: ApiClient, data: Path
+) -> None:
+    second = log_in(transport)
     change_account(data, "demo", version=12_345)
     assert demo.call("GetUrlList").error == "login_required"
     assert second.call("GetUrlList").error == "login_required"
 
 
-def test_a_session_of_the_new_version_lives(demo: Caller, data: Path) -> None:
+def test_a_session_of_the_new_account_version_is_valid(demo: ApiClient, data: Path) -> None:
     change_account(data, "demo", version=12_345)
     assert demo.login().status == 200
     assert demo.call("GetUrlList").status == 200
 
 
-def test_a_changed_password_is_the_only_one_that_logs_in(visitor: Caller, data: Path) -> None:
-    change_account(data, "demo", password_hash=QUICK.hash("changed"), version=12_345)
-    assert visitor.login().error == "invalid_credentials"
-    assert visitor.login(password="changed").status == 200
+def test_only_the_changed_password_logs_in(anonymous_client: ApiClient, data: Path) -> None:
+    change_account(data, "demo", password_hash=FAST_HASHER.hash("changed"), version=12_345)
+    assert anonymous_client.login().error == "invalid_credentials"
+    assert anonymous_client.login(password="changed").status == 200
 
 
-def test_a_removed_account_has_no_sessions(demo: Caller, data: Path) -> None:
+def test_removing_an_account_ends_its_sessions(demo: ApiClient, data: Path) -> None:
     remove_account(data, "demo")
     assert demo.call("GetUrlList").error == "login_required"
     assert demo.login().error == "invalid_credentials"
 
 
-def test_another_accounts_sessions_go_on(wire: InProcess, demo: Caller, data: Path) -> None:
-    other = log_in(wire, "other")
+def test_sessions_of_other_accounts_stay_valid(transport: InProcessTransport, demo: ApiClient, data: Path) -> None:
+    other = log_in(transport, "other")
     change_account(data, "demo", disabled=True, version=12_345)
     assert other.call("GetUrlList").status == 200
 
@@ -239,46 +251,46 @@ def test_another_accounts_sessions_go_on(wire: InProcess, demo: Caller, data: Pa
 # Expiry.
 
 
-def test_a_session_lives_until_just_before_its_idle_time_is_over(
-    demo: Caller, clock: HeldClock, settings: Settings
-) -> None:
+def test_a_session_is_valid_until_its_idle_timeout(demo: ApiClient, clock: FakeClock, settings: Settings) -> None:
     clock.moment += settings.session_idle - 0.001
     assert demo.call("GetUrlList").status == 200
 
 
-def test_a_session_is_dead_when_its_idle_time_is_over(demo: Caller, clock: HeldClock, settings: Settings) -> None:
+def test_a_session_expires_at_its_idle_timeout(demo: ApiClient, clock: FakeClock, settings: Settings) -> None:
     clock.moment += settings.session_idle
     assert demo.call("GetUrlList").error == "login_required"
 
 
-def test_a_used_session_goes_on_past_its_idle_time(
-    wire: InProcess, demo: Caller, clock: HeldClock, settings: Settings
+def test_use_extends_a_session_past_its_idle_timeout(
+    transport: InProcessTransport, demo: ApiClient, clock: FakeClock, settings: Settings
 ) -> None:
     for _ in range(5):
         clock.moment += settings.session_idle - 1
         assert demo.call("GetUrlList").status == 200
-        settle(wire)
+        drain_tasks(transport)
 
 
-@pytest.mark.parametrize(("before_the_end", "status"), [(1, 200), (0.001, 200), (0, 401), (-1, 401)])
-def test_however_much_it_is_used_a_session_ends_at_its_lifetime(
-    wire: InProcess, demo: Caller, clock: HeldClock, settings: Settings, before_the_end: float, status: int
+@pytest.mark.parametrize(("remaining", "status"), [(1, 200), (0.001, 200), (0, 401), (-1, 401)])
+def test_a_session_in_use_expires_at_its_lifetime(
+    transport: InProcessTransport, demo: ApiClient, clock: FakeClock, settings: Settings, remaining: float, status: int
 ) -> None:
     end = clock.moment + settings.session_lifetime
     while clock.moment < end - 1200:
         clock.moment += 1200
         demo.call("GetUrlList")
-        settle(wire)
-    clock.moment = end - before_the_end
+        drain_tasks(transport)
+    clock.moment = end - remaining
     assert demo.call("GetUrlList").status == status
 
 
-def test_both_lifetimes_are_settings(settings: Settings, clock: HeldClock, start_console: StartConsole) -> None:
-    wire = start_console(replace(settings, session_idle=100, session_lifetime=150))
-    first, second = log_in(wire), log_in(wire)
+def test_idle_timeout_and_lifetime_are_configurable(
+    settings: Settings, clock: FakeClock, start_console: StartConsole
+) -> None:
+    transport = start_console(replace(settings, session_idle=100, session_lifetime=150))
+    first, second = log_in(transport), log_in(transport)
     clock.moment += 99
     assert first.call("GetUrlList").status == 200
-    settle(wire)
+    drain_tasks(transport)
     clock.moment += 1
     assert first.call("GetUrlList").status == 200
     assert second.call("GetUrlList").error == "login_required"
@@ -286,128 +298,130 @@ def test_both_lifetimes_are_settings(settings: Settings, clock: HeldClock, start
     assert first.call("GetUrlList").error == "login_required"
 
 
-def test_opening_counts_as_use(wire: InProcess, demo: Caller, clock: HeldClock, settings: Settings) -> None:
+def test_welcome_counts_as_use(
+    transport: InProcessTransport, demo: ApiClient, clock: FakeClock, settings: Settings
+) -> None:
     clock.moment += settings.session_idle - 1
     demo.open()
-    settle(wire)
+    drain_tasks(transport)
     clock.moment += settings.session_idle - 1
     assert demo.call("GetUrlList").status == 200
 
 
 @pytest.mark.parametrize(("after", "is_written"), [(1, False), (59, False), (60, True), (61, True)])
 def test_use_is_written_at_most_once_a_minute(
-    wire: InProcess, demo: Caller, clock: HeldClock, data: Path, after: int, is_written: bool
+    transport: InProcessTransport, demo: ApiClient, clock: FakeClock, data: Path, after: int, is_written: bool
 ) -> None:
     start = int(clock.moment)
     clock.moment += after
     demo.call("GetUrlList")
-    settle(wire)
+    drain_tasks(transport)
     assert seen_at(data) == [start + after if is_written else start]
 
 
-def test_many_calls_of_one_moment_write_once(
-    wire: InProcess, demo: Caller, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
+def test_many_requests_at_one_moment_write_once(
+    transport: InProcessTransport, demo: ApiClient, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[float] = []
     touch_sessions = ActivityStore.touch_sessions
 
-    def noting(self: ActivityStore, moments: Mapping[bytes, int]) -> None:
+    def recording(self: ActivityStore, moments: Mapping[bytes, int]) -> None:
         written.extend(moments.values())
         touch_sessions(self, moments)
 
-    monkeypatch.setattr(ActivityStore, "touch_sessions", noting)
+    monkeypatch.setattr(ActivityStore, "touch_sessions", recording)
     clock.moment += 60
     for _ in range(20):
         demo.call("GetUrlList")
-    settle(wire)
+    drain_tasks(transport)
     for _ in range(20):
         demo.call("GetUrlList")
-    settle(wire)
+    drain_tasks(transport)
     assert written == [clock.moment]
 
 
 @pytest.mark.embedded_only
 def test_many_sessions_in_use_at_once_are_written_together(
-    wire: InProcess, clock: HeldClock, data: Path, monkeypatch: pytest.MonkeyPatch
+    transport: InProcessTransport, clock: FakeClock, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    callers = [log_in(wire) for _ in range(8)]
+    clients = [log_in(transport) for _ in range(8)]
     written: list[int] = []
     touch_sessions = ActivityStore.touch_sessions
 
-    def noting(self: ActivityStore, moments: Mapping[bytes, int]) -> None:
+    def recording(self: ActivityStore, moments: Mapping[bytes, int]) -> None:
         written.append(len(moments))
         touch_sessions(self, moments)
 
-    monkeypatch.setattr(ActivityStore, "touch_sessions", noting)
+    monkeypatch.setattr(ActivityStore, "touch_sessions", recording)
     clock.moment += 60
-    wire.together(
-        *(wire.asend("GET", "/api/", [("Cookie", f"sessionid={each.cookies['sessionid']}")]) for each in callers)
+    transport.gather(
+        *(transport.asend("GET", "/api/", [("Cookie", f"sessionid={each.cookies['sessionid']}")]) for each in clients)
     )
-    settle(wire)
+    drain_tasks(transport)
     assert seen_at(data) == [int(clock.moment)] * 8
     assert written == [8]
 
 
-def test_a_refused_call_of_a_dead_session_writes_nothing(
-    wire: InProcess, demo: Caller, clock: HeldClock, settings: Settings, data: Path
+def test_a_request_of_an_expired_session_writes_nothing(
+    transport: InProcessTransport, demo: ApiClient, clock: FakeClock, settings: Settings, data: Path
 ) -> None:
     before = seen_at(data)
     clock.moment += settings.session_idle
     demo.call("GetUrlList")
-    settle(wire)
+    drain_tasks(transport)
     assert seen_at(data) == before
 
 
-def test_expired_sessions_are_cleared_away_by_the_next_login(
-    wire: InProcess, demo: Caller, clock: HeldClock, settings: Settings, data: Path
+def test_the_next_login_deletes_expired_sessions(
+    transport: InProcessTransport, demo: ApiClient, clock: FakeClock, settings: Settings, data: Path
 ) -> None:
     clock.moment += settings.session_lifetime
-    log_in(wire, "other")
+    log_in(transport, "other")
     assert len(rows(data, sessions)) == 1
 
 
-# Several, and several tenants'.
+# Concurrent sessions, and isolation of tenants.
 
 
-def test_an_account_may_have_several_sessions(wire: InProcess) -> None:
-    callers = [log_in(wire) for _ in range(5)]
-    assert [caller.call("GetUrlList").status for caller in callers] == [200] * 5
+def test_an_account_may_have_several_sessions(transport: InProcessTransport) -> None:
+    clients = [log_in(transport) for _ in range(5)]
+    assert [client.call("GetUrlList").status for client in clients] == [200] * 5
 
 
-def test_logout_ends_one_session_only(wire: InProcess, demo: Caller) -> None:
-    second = log_in(wire)
+def test_logout_ends_only_its_own_session(transport: InProcessTransport, demo: ApiClient) -> None:
+    second = log_in(transport)
     demo.logout()
     assert second.call("GetUrlList").status == 200
 
 
 @pytest.mark.parametrize("username", OWN_DOMAINS)
-def test_a_tenant_sees_its_own_domains_and_no_others(wire: InProcess, username: str) -> None:
-    caller = log_in(wire, username)
+def test_a_tenant_sees_only_its_own_domains(transport: InProcessTransport, username: str) -> None:
+    client = log_in(transport, username)
     for owner, domains in OWN_DOMAINS.items():
         for domain in domains:
-            reply = caller.call("GetDomainDetail", domainId=domain)
+            reply = client.call("GetDomainDetail", domainId=domain)
             assert reply.status == (200 if owner == username else 404)
 
 
-def test_anothers_domain_is_answered_word_for_word_like_one_that_is_not_there(wire: InProcess, demo: Caller) -> None:
-    # The other tenant reads it first: what was prepared for it must not be handed out.
-    assert log_in(wire, "other").call("GetDomainDetail", domainId="207001").status == 200
-    anothers, nobodys = (demo.call("GetDomainDetail", domainId=domain) for domain in ("207001", "999999"))
-    assert anothers.error == "domain_not_found"
-    assert (anothers.status, anothers.body) == (nobodys.status, nobodys.body)
-    assert {name for name, _ in anothers.headers} == {name for name, _ in nobodys.headers}
+def test_a_foreign_domain_looks_like_a_missing_one(transport: InProcessTransport, demo: ApiClient) -> None:
+    # The other tenant reads it first: its cached response must not be reused.
+    assert log_in(transport, "other").call("GetDomainDetail", domainId="207001").status == 200
+    foreign, missing = (demo.call("GetDomainDetail", domainId=domain) for domain in ("207001", "999999"))
+    assert foreign.error == "domain_not_found"
+    assert (foreign.status, foreign.body) == (missing.status, missing.body)
+    assert {name for name, _ in foreign.headers} == {name for name, _ in missing.headers}
 
 
 @pytest.mark.parametrize("action", ["GetUsageLimits", "GetUrlList", "GetConsumptionsEstimated"])
-def test_what_one_tenant_gets_never_depends_on_who_asked_before(wire: InProcess, action: str) -> None:
-    demo, other = log_in(wire), log_in(wire, "other")
-    first = {caller.cookies["sessionid"]: caller.call(action).data for caller in (demo, other)}
-    again = {caller.cookies["sessionid"]: caller.call(action).data for caller in (other, demo)}
+def test_responses_do_not_leak_between_tenants(transport: InProcessTransport, action: str) -> None:
+    demo, other = log_in(transport), log_in(transport, "other")
+    first = {client.cookies["sessionid"]: client.call(action).data for client in (demo, other)}
+    again = {client.cookies["sessionid"]: client.call(action).data for client in (other, demo)}
     assert first == again
     assert first[demo.cookies["sessionid"]] != first[other.cookies["sessionid"]]
 
 
-def test_no_field_makes_a_caller_another_tenant(demo: Caller) -> None:
+def test_no_request_field_switches_the_tenant(demo: ApiClient) -> None:
     own = demo.call("GetUsageLimits").data
     assert demo.call("GetUsageLimits", tenant="other", tenantId=2, username="other", account="other").data == own
 
@@ -415,7 +429,7 @@ def test_no_field_makes_a_caller_another_tenant(demo: Caller) -> None:
 # What is stored.
 
 
-def test_only_a_hash_of_the_id_is_stored(demo: Caller, data: Path) -> None:
+def test_only_a_hash_of_the_session_id_is_stored(demo: ApiClient, data: Path) -> None:
     session_id = demo.cookies["sessionid"]
     assert [row.id_hash for row in rows(data, sessions)] == [sha256(session_id.encode()).digest()]
     stored = stored_bytes(data)
@@ -425,30 +439,30 @@ def test_only_a_hash_of_the_id_is_stored(demo: Caller, data: Path) -> None:
 
 
 @pytest.mark.embedded_only
-def test_the_id_is_not_in_the_log_that_is_still_to_be_written_back(demo: Caller, data: Path) -> None:
-    log = (data / "activity.db-wal").read_bytes()
-    assert sha256(demo.cookies["sessionid"].encode()).digest() in log
-    assert demo.cookies["sessionid"].encode() not in log
+def test_the_session_id_is_not_in_the_write_ahead_log(demo: ApiClient, data: Path) -> None:
+    wal = (data / "activity.db-wal").read_bytes()
+    assert sha256(demo.cookies["sessionid"].encode()).digest() in wal
+    assert demo.cookies["sessionid"].encode() not in wal
 
 
-def test_the_whole_token_is_not_stored(demo: Caller, data: Path) -> None:
+def test_the_full_csrf_token_is_not_stored(demo: ApiClient, data: Path) -> None:
     assert demo.token.encode() not in stored_bytes(data)
 
 
 @pytest.mark.parametrize("typed", ["console-demo", "console-demo-with-a-slip"])
-def test_neither_password_nor_an_unknown_username_is_stored(visitor: Caller, data: Path, typed: str) -> None:
-    visitor.login(username=f"{typed}-as-name", password=typed)
-    visitor.login(password=typed)
+def test_passwords_and_unknown_usernames_are_not_stored(anonymous_client: ApiClient, data: Path, typed: str) -> None:
+    anonymous_client.login(username=f"{typed}-as-name", password=typed)
+    anonymous_client.login(password=typed)
     assert typed.encode() not in stored_bytes(data)
 
 
-def test_logins_and_logouts_are_in_the_trail(demo: Caller, data: Path, clock: HeldClock) -> None:
+def test_logins_and_logouts_are_in_the_audit_log(demo: ApiClient, data: Path, clock: FakeClock) -> None:
     demo.login(password="wrong")
     demo.login(username="nobody")
     demo.logout()
-    trail = [(row.event, row.username, row.address, row.at) for row in rows(data, access_audit)]
+    entries = [(row.event, row.username, row.address, row.at) for row in rows(data, access_audit)]
     now = int(clock.moment)
-    assert trail == [
+    assert entries == [
         ("login", "demo", "127.0.0.1", now),
         ("login_refused", "demo", "127.0.0.1", now),
         ("login_refused", None, "127.0.0.1", now),
@@ -456,68 +470,72 @@ def test_logins_and_logouts_are_in_the_trail(demo: Caller, data: Path, clock: He
     ]
 
 
-# Another worker over the same folder.
+# Another worker on the same data directory.
 
 
 @pytest.fixture
-def second(settings: Settings, wire: InProcess, start_console: StartConsole) -> InProcess:
+def second(settings: Settings, transport: InProcessTransport, start_console: StartConsole) -> InProcessTransport:
     return start_console(settings)
 
 
-def test_another_worker_knows_a_login_at_once(demo: Caller, second: InProcess) -> None:
-    demo.wire = second
+def test_another_worker_sees_a_login_at_once(demo: ApiClient, second: InProcessTransport) -> None:
+    demo.transport = second
     assert demo.call("GetUrlList").status == 200
 
 
-def test_another_worker_knows_a_logout_at_once(demo: Caller, second: InProcess) -> None:
+def test_another_worker_sees_a_logout_at_once(demo: ApiClient, second: InProcessTransport) -> None:
     session_id = demo.cookies["sessionid"]
     assert is_live(second, session_id)
     demo.logout()
     assert not is_live(second, session_id)
 
 
-def test_another_worker_knows_a_disabled_account_at_once(demo: Caller, second: InProcess, data: Path) -> None:
+def test_another_worker_sees_a_disabled_account_at_once(
+    demo: ApiClient, second: InProcessTransport, data: Path
+) -> None:
     assert is_live(second, demo.cookies["sessionid"])
     change_account(data, "demo", disabled=True)
     assert not is_live(second, demo.cookies["sessionid"])
 
 
-def test_another_worker_knows_a_changed_password_at_once(demo: Caller, second: InProcess, data: Path) -> None:
+def test_another_worker_sees_a_changed_password_at_once(
+    demo: ApiClient, second: InProcessTransport, data: Path
+) -> None:
     assert is_live(second, demo.cookies["sessionid"])
-    change_account(data, "demo", password_hash=QUICK.hash("changed"), version=12_345)
+    change_account(data, "demo", password_hash=FAST_HASHER.hash("changed"), version=12_345)
     assert not is_live(second, demo.cookies["sessionid"])
-    demo.wire = second
+    demo.transport = second
     assert demo.login(password="changed").status == 200
 
 
-def test_use_of_one_worker_keeps_the_session_alive_on_the_other(
-    wire: InProcess, demo: Caller, second: InProcess, clock: HeldClock, settings: Settings
+def test_use_on_one_worker_extends_the_session_on_another(
+    transport: InProcessTransport, demo: ApiClient, second: InProcessTransport, clock: FakeClock, settings: Settings
 ) -> None:
     clock.moment += settings.session_idle - 1
     demo.call("GetUrlList")
-    settle(wire)
+    drain_tasks(transport)
     clock.moment += settings.session_idle - 1
     assert is_live(second, demo.cookies["sessionid"])
 
 
-def test_a_session_goes_by_its_cookie_not_by_its_address(wire: InProcess, demo: Caller) -> None:
-    wire.address = "2001:db8::1"
+def test_a_session_is_not_bound_to_an_address(transport: InProcessTransport, demo: ApiClient) -> None:
+    transport.address = "2001:db8::1"
     assert demo.call("GetUrlList").status == 200
 
 
-def test_a_login_that_a_disabling_overtakes_opens_no_session(
-    wire: InProcess, visitor: Caller, data: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_account_disabled_during_login_gets_no_live_session(
+    transport: InProcessTransport, anonymous_client: ApiClient, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def disabled_meanwhile(_hash: str, _password: str) -> bool:
+    def disable_meanwhile(_hash: str, _password: str) -> bool:
         change_account(data, "demo", disabled=True, version=12_345)
         return True
 
-    monkeypatch.setattr(identity, "password_matches", disabled_meanwhile)
-    visitor.login()
-    assert not is_live(wire, visitor.cookies["sessionid"])
+    monkeypatch.setattr(identity, "password_matches", disable_meanwhile)
+    anonymous_client.login()
+    assert not is_live(transport, anonymous_client.cookies["sessionid"])
 
 
-def test_a_cookie_of_the_session_alone_does_nothing(wire: InProcess, demo: Caller) -> None:
+def test_a_session_cookie_without_a_token_cannot_log_out(transport: InProcessTransport, demo: ApiClient) -> None:
     cookies = cookie_header(sessionid=demo.cookies["sessionid"])
-    assert wire.send("POST", "/auth/logout/", cookies).error == "csrf_failed"
-    assert is_live(wire, demo.cookies["sessionid"])
+    assert transport.send("POST", "/auth/logout/", cookies).error == "csrf_failed"
+    assert is_live(transport, demo.cookies["sessionid"])

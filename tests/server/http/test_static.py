@@ -1,15 +1,15 @@
-"""The files of the pages: found by their hash, kept for good, and nothing beside them."""
+"""Static assets: URLs by hash, immutable caching, and no other files."""
 
 import pytest
 
 from cloudconsole.server.http.static import ASSETS, Assets
-from tests.harness import InProcess, Reply
+from tests.harness import InProcessTransport, Reply
 
 MODULE = ASSETS.address("console/main.js")
 
 
-def get(wire: InProcess, path: str) -> Reply:
-    return wire.send("GET", path, [])
+def get(transport: InProcessTransport, path: str) -> Reply:
+    return transport.send("GET", path, [])
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,10 @@ def get(wire: InProcess, path: str) -> Reply:
         ("icon.svg", "image/svg+xml"),
     ],
 )
-def test_each_comes_as_what_it_is_and_is_kept_for_good(wire: InProcess, path: str, content_type: str) -> None:
-    reply = get(wire, ASSETS.address(path))
+def test_assets_have_their_content_type_and_are_immutable(
+    transport: InProcessTransport, path: str, content_type: str
+) -> None:
+    reply = get(transport, ASSETS.address(path))
     assert (reply.status, reply.header("content-type"), reply.body) == (200, content_type, ASSETS.contents[path])
     assert reply.header("cache-control") == "public, max-age=31536000, immutable"
     assert reply.header("x-content-type-options") == "nosniff"
@@ -41,18 +43,18 @@ def test_each_comes_as_what_it_is_and_is_kept_for_good(wire: InProcess, path: st
         MODULE + "\0",
     ],
 )
-def test_nothing_else_is_there(wire: InProcess, path: str) -> None:
-    reply = get(wire, path)
+def test_other_paths_are_not_found(transport: InProcessTransport, path: str) -> None:
+    reply = get(transport, path)
     assert (reply.status, reply.error) == (404, "not_found")
     assert reply.header("cache-control") == "no-store"
 
 
-def test_an_address_changes_with_any_file() -> None:
+def test_asset_urls_change_with_any_file() -> None:
     before = Assets({"a.js": b"1", "b.js": b"2"})
     roots = {Assets(changed).root for changed in ({"a.js": b"1", "b.js": b"3"}, {"a.js": b"12"}, {"a.js": b"1"})}
     assert len(roots | {before.root}) == 4
 
 
-def test_a_file_that_is_not_there_has_no_address() -> None:
+def test_a_missing_asset_has_no_url() -> None:
     with pytest.raises(KeyError):
         ASSETS.address("console/nothing.js")

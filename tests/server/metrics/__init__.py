@@ -1,1 +1,1 @@
-"""Tests of what can be seen of a running console."""
+"""Tests of the metrics and logs of a running console."""

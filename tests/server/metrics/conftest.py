@@ -1,4 +1,4 @@
-"""A console whose figures can be read."""
+"""A console with readable metrics."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,32 +9,32 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.exposition import MetricsExposition, StoreGauges
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
-from tests.harness import HeldClock, InProcess
-from tests.server.metrics.pages import Scraped
+from tests.harness import FakeClock, InProcessTransport
+from tests.server.metrics.metrics_page import MetricsPage
 
-Scrape = Callable[[], Scraped]
+Scrape = Callable[[], MetricsPage]
 
 
 @pytest.fixture
-def board() -> SharedMetrics:
+def shared_metrics() -> SharedMetrics:
     return SharedMetrics(2)
 
 
 @pytest.fixture
-def wire(settings: Settings, clock: HeldClock, board: SharedMetrics) -> Iterator[InProcess]:
-    """A console in process that counts as the first of two workers."""
-    meter = board.worker(0)
-    meter.begin()
-    console = InProcess(Console(settings, clock, meter))
+def transport(settings: Settings, clock: FakeClock, shared_metrics: SharedMetrics) -> Iterator[InProcessTransport]:
+    """An in-process console that counts as the first of two workers."""
+    metrics = shared_metrics.worker(0)
+    metrics.begin()
+    console = InProcessTransport(Console(settings, clock, metrics))
     yield console
     console.close()
 
 
 @pytest.fixture
-def scrape(settings: Settings, board: SharedMetrics) -> Scrape:
-    """Reads the metrics page, a new one each time."""
-    return lambda: Scraped(page_text(board, settings))
+def scrape(settings: Settings, shared_metrics: SharedMetrics) -> Scrape:
+    """Render and parse the metrics page."""
+    return lambda: MetricsPage(page_text(shared_metrics, settings))
 
 
-def page_text(board: SharedMetrics, settings: Settings) -> str:
-    return MetricsExposition(board, StoreGauges(settings, SystemClock())).text()
+def page_text(shared_metrics: SharedMetrics, settings: Settings) -> str:
+    return MetricsExposition(shared_metrics, StoreGauges(settings, SystemClock())).text()

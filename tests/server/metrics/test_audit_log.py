@@ -1,4 +1,4 @@
-"""Audit and access lines: what each carries, and that a flood of refusals leaves few."""
+"""Audit and access log: the fields of each record, and rate limiting of rejections."""
 
 import logging
 from collections import Counter
@@ -15,13 +15,13 @@ from cloudconsole.server.audit_log import RECORDS_PER_SECOND, AuditLog
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.shared_memory import SharedMetrics, standalone_metrics
 from cloudconsole.store.tables import federated_sessions, login_failures, sessions
-from tests.harness import Caller, HeldClock, InProcess
+from tests.harness import ApiClient, FakeClock, InProcessTransport
 from tests.server.metrics.conftest import Scrape
-from tests.stores import changing
+from tests.stores import write_transaction
 
 
-class Lines(logging.Handler):
-    """The lines of one logger."""
+class RecordingHandler(logging.Handler):
+    """The records of one logger."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,185 +39,210 @@ class Lines(logging.Handler):
         return [fields["event"] for fields in self.fields]
 
 
-def lines_of(name: str) -> Iterator[Lines]:
-    logger, lines = logging.getLogger(name), Lines()
+def record_logger(name: str) -> Iterator[RecordingHandler]:
+    logger, handler = logging.getLogger(name), RecordingHandler()
     level = logger.level
-    logger.addHandler(lines)
+    logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-    yield lines
-    logger.removeHandler(lines)
+    yield handler
+    logger.removeHandler(handler)
     logger.setLevel(level)
 
 
 @pytest.fixture
-def audited() -> Iterator[Lines]:
-    yield from lines_of("cloudconsole.audit")
+def audit_log() -> Iterator[RecordingHandler]:
+    yield from record_logger("cloudconsole.audit")
 
 
 @pytest.fixture
-def accessed() -> Iterator[Lines]:
-    yield from lines_of("cloudconsole.access")
+def access_log() -> Iterator[RecordingHandler]:
+    yield from record_logger("cloudconsole.access")
 
 
-def test_a_login_and_a_logout_leave_a_line_each(wire: InProcess, visitor: Caller, audited: Lines) -> None:
-    wire.address = "192.0.2.7"
-    visitor.login()
-    visitor.call("GetNews")
-    visitor.logout()
-    assert audited.fields == [
+def test_login_and_logout_are_logged(
+    transport: InProcessTransport, anonymous_client: ApiClient, audit_log: RecordingHandler
+) -> None:
+    transport.address = "192.0.2.7"
+    anonymous_client.login()
+    anonymous_client.call("GetNews")
+    anonymous_client.logout()
+    assert audit_log.fields == [
         {"event": event, "user": "demo", "address": "192.0.2.7", "action": event} for event in ("login", "logout")
     ]
-    assert {record.levelname for record in audited.records} == {"INFO"}
+    assert {record.levelname for record in audit_log.records} == {"INFO"}
 
 
-def test_a_refused_login_leaves_its_reason(
-    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, clock: HeldClock
+def test_a_rejected_login_is_logged_with_its_reason(
+    transport: InProcessTransport,
+    anonymous_client: ApiClient,
+    audit_log: RecordingHandler,
+    shared_metrics: SharedMetrics,
+    clock: FakeClock,
 ) -> None:
-    wire.console._observer._audit = AuditLog(board.worker(0), clock.now)
+    transport.console._observer._audit = AuditLog(shared_metrics.worker(0), clock.now)
     for _ in range(10):
-        visitor.login("demo", "wrong")
+        anonymous_client.login("demo", "wrong")
     clock.moment += 1
-    visitor.login()
-    visitor.login("nobody-we-know", "wrong")
-    visitor.login(region="https://elsewhere.example")
-    visitor.login(csrfmiddlewaretoken="made-up")
-    told = [(fields["user"], fields["reason"]) for fields in audited.fields[9:]]
-    assert told == [
+    anonymous_client.login()
+    anonymous_client.login("nobody-we-know", "wrong")
+    anonymous_client.login(region="https://elsewhere.example")
+    anonymous_client.login(csrfmiddlewaretoken="made-up")
+    logged = [(fields["user"], fields["reason"]) for fields in audit_log.fields[9:]]
+    assert logged == [
         ("demo", "invalid_credentials"),
         ("demo", "too_many_requests"),
         (None, "invalid_credentials"),
         ("demo", "unknown_region"),
         (None, "csrf_failed"),
     ]
-    assert set(audited.events) == {"login_refused"}
-    assert not any("nobody-we-know" in record.getMessage() for record in audited.records)
+    assert set(audit_log.events) == {"login_refused"}
+    assert not any("nobody-we-know" in record.getMessage() for record in audit_log.records)
 
 
-def test_a_refused_call_leaves_who_what_and_why(wire: InProcess, demo: Caller, audited: Lines) -> None:
+def test_a_rejected_request_is_logged_with_user_action_and_reason(
+    transport: InProcessTransport, demo: ApiClient, audit_log: RecordingHandler
+) -> None:
     demo.call("GetDomainDetail", domainId="no-such-domain")
     demo.send("POST", "/api/", {"Content-Type": "application/json"}, b'{"action":"GetNews"}')
-    Caller(wire).call("GetNews")
+    ApiClient(transport).call("GetNews")
     demo.send("GET", "/api/", {"Host": "evil.example"})
-    assert [(each["event"], each["user"], each["action"], each["reason"]) for each in audited.fields] == [
+    assert [(each["event"], each["user"], each["action"], each["reason"]) for each in audit_log.fields] == [
         ("refused", "demo", "GetDomainDetail", "domain_not_found"),
         ("refused", "demo", "api", "csrf_failed"),
         ("refused", None, "api", "login_required"),
         ("refused", None, "other", "invalid_host"),
     ]
-    assert [record.levelname for record in audited.records] == ["INFO", "WARNING", "INFO", "WARNING"]
+    assert [record.levelname for record in audit_log.records] == ["INFO", "WARNING", "INFO", "WARNING"]
 
 
-def test_behind_a_proxy_the_callers_own_address_is_told(settings: Settings, clock: HeldClock, audited: Lines) -> None:
-    console = Console(replace(settings, proxies=(ip_network("127.0.0.1"),)), clock)
-    wire = InProcess(console)
-    wire.send("GET", "/nowhere", [("X-Forwarded-For", "203.0.113.9")])
-    wire.close()
-    assert [fields["address"] for fields in audited.fields] == ["203.0.113.9"]
-
-
-def test_our_own_failure_is_no_refusal_but_keeps_a_login_out(
-    wire: InProcess, demo: Caller, data: Path, audited: Lines
+def test_behind_a_proxy_the_clients_address_is_logged(
+    settings: Settings, clock: FakeClock, audit_log: RecordingHandler
 ) -> None:
-    with changing(data, "activity") as connection:
+    console = Console(replace(settings, proxies=(ip_network("127.0.0.1"),)), clock)
+    transport = InProcessTransport(console)
+    transport.send("GET", "/nowhere", [("X-Forwarded-For", "203.0.113.9")])
+    transport.close()
+    assert [fields["address"] for fields in audit_log.fields] == ["203.0.113.9"]
+
+
+def test_a_server_failure_is_logged_only_for_logins(
+    transport: InProcessTransport, demo: ApiClient, data: Path, audit_log: RecordingHandler
+) -> None:
+    with write_transaction(data, "activity") as connection:
         for table in (login_failures, federated_sessions, sessions):
             table.drop(connection)
     assert demo.call("GetNews").error == "unavailable"
-    assert audited.records == []
+    assert audit_log.records == []
     assert demo.login().error == "unavailable"
-    assert [(fields["event"], fields["reason"]) for fields in audited.fields] == [("login_refused", "unavailable")]
+    assert [(fields["event"], fields["reason"]) for fields in audit_log.fields] == [("login_refused", "unavailable")]
 
 
-class Seconds:
+class FakeSeconds:
     now = 100.0
 
     def __call__(self) -> float:
         return self.now
 
 
-def test_a_flood_of_refusals_leaves_few_lines_and_says_how_many_it_left_out(
-    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, scrape: Scrape
+def test_a_flood_of_rejections_is_rate_limited_and_counted(
+    transport: InProcessTransport,
+    anonymous_client: ApiClient,
+    audit_log: RecordingHandler,
+    shared_metrics: SharedMetrics,
+    scrape: Scrape,
 ) -> None:
-    seconds = Seconds()
-    wire.console._observer._audit = wire.console._audit = AuditLog(board.worker(0), seconds)
+    seconds = FakeSeconds()
+    transport.console._observer._audit = transport.console._audit = AuditLog(shared_metrics.worker(0), seconds)
     for _ in range(RECORDS_PER_SECOND + 30):
-        visitor.send("GET", "/nowhere")
-    assert len(audited.records) == RECORDS_PER_SECOND
-    wire.console.take_readings()
-    assert len(audited.records) == RECORDS_PER_SECOND
+        anonymous_client.send("GET", "/nowhere")
+    assert len(audit_log.records) == RECORDS_PER_SECOND
+    transport.console.take_readings()
+    assert len(audit_log.records) == RECORDS_PER_SECOND
 
     seconds.now += 1
-    wire.console.take_readings()
-    assert audited.fields[-1] == {"event": "suppressed", "of": "refused", "reason": "not_found", "number": 30}
-    visitor.send("GET", "/nowhere")
-    assert audited.events[-2:] == ["suppressed", "refused"]
+    transport.console.take_readings()
+    assert audit_log.fields[-1] == {"event": "suppressed", "of": "refused", "reason": "not_found", "number": 30}
+    anonymous_client.send("GET", "/nowhere")
+    assert audit_log.events[-2:] == ["suppressed", "refused"]
     page = scrape()
     assert page.value("rejections_total", reason="not_found") == RECORDS_PER_SECOND + 31
     assert page.value("audit_records_suppressed_total") == 30
 
 
-def test_a_flood_of_one_refusal_hides_no_other(
-    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, scrape: Scrape
+def test_a_flood_of_one_rejection_hides_no_other(
+    transport: InProcessTransport,
+    anonymous_client: ApiClient,
+    audit_log: RecordingHandler,
+    shared_metrics: SharedMetrics,
+    scrape: Scrape,
 ) -> None:
-    seconds = Seconds()
-    wire.console._observer._audit = wire.console._audit = AuditLog(board.worker(0), seconds)
+    seconds = FakeSeconds()
+    transport.console._observer._audit = transport.console._audit = AuditLog(shared_metrics.worker(0), seconds)
     for _ in range(RECORDS_PER_SECOND + 3):
-        visitor.send("GET", "/nowhere")
-        visitor.send("GET", "/api/", {"Host": "evil.example"})
-    visitor.call("GetNews")
-    visitor.login(region="https://elsewhere.example")
-    told = [(fields["event"], fields["reason"]) for fields in audited.fields]
-    assert Counter(told) == {
+        anonymous_client.send("GET", "/nowhere")
+        anonymous_client.send("GET", "/api/", {"Host": "evil.example"})
+    anonymous_client.call("GetNews")
+    anonymous_client.login(region="https://elsewhere.example")
+    logged = [(fields["event"], fields["reason"]) for fields in audit_log.fields]
+    assert Counter(logged) == {
         ("refused", "not_found"): RECORDS_PER_SECOND,
         ("refused", "invalid_host"): RECORDS_PER_SECOND,
         ("refused", "login_required"): 1,
         ("login_refused", "unknown_region"): 1,
     }
     seconds.now += 1
-    wire.console.take_readings()
-    assert audited.fields[-2:] == [
+    transport.console.take_readings()
+    assert audit_log.fields[-2:] == [
         {"event": "suppressed", "of": "refused", "reason": reason, "number": 3}
         for reason in ("not_found", "invalid_host")
     ]
     assert scrape().value("audit_records_suppressed_total") == 6
 
 
-def test_what_was_left_out_is_told_at_the_end(settings: Settings, clock: HeldClock, audited: Lines) -> None:
-    wire = InProcess(Console(settings, clock))
-    wire.console._observer._audit = wire.console._audit = AuditLog(standalone_metrics(), Seconds())
-    for _ in range(RECORDS_PER_SECOND + 1):
-        wire.send("GET", "/nowhere", [])
-    wire.close()
-    assert audited.events[-2:] == ["refused", "suppressed"]
-
-
-def test_a_flood_hides_neither_logins_nor_those_refused(
-    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics
+def test_suppressed_records_are_reported_at_shutdown(
+    settings: Settings, clock: FakeClock, audit_log: RecordingHandler
 ) -> None:
-    wire.console._observer._audit = AuditLog(board.worker(0), Seconds())
+    transport = InProcessTransport(Console(settings, clock))
+    transport.console._observer._audit = transport.console._audit = AuditLog(standalone_metrics(), FakeSeconds())
     for _ in range(RECORDS_PER_SECOND + 1):
-        visitor.send("GET", "/nowhere")
-    visitor.login("demo", "wrong")
-    visitor.login()
-    assert audited.events[-2:] == ["login_refused", "login"]
+        transport.send("GET", "/nowhere", [])
+    transport.close()
+    assert audit_log.events[-2:] == ["refused", "suppressed"]
 
 
-# Access lines.
+def test_a_flood_hides_neither_logins_nor_rejected_logins(
+    transport: InProcessTransport,
+    anonymous_client: ApiClient,
+    audit_log: RecordingHandler,
+    shared_metrics: SharedMetrics,
+) -> None:
+    transport.console._observer._audit = AuditLog(shared_metrics.worker(0), FakeSeconds())
+    for _ in range(RECORDS_PER_SECOND + 1):
+        anonymous_client.send("GET", "/nowhere")
+    anonymous_client.login("demo", "wrong")
+    anonymous_client.login()
+    assert audit_log.events[-2:] == ["login_refused", "login"]
+
+
+# Access log.
 
 
 @pytest.fixture
-def talkative(settings: Settings, clock: HeldClock) -> Iterator[InProcess]:
-    wire = InProcess(Console(replace(settings, access_log=True), clock))
-    yield wire
-    wire.close()
+def access_logging(settings: Settings, clock: FakeClock) -> Iterator[InProcessTransport]:
+    transport = InProcessTransport(Console(replace(settings, access_log=True), clock))
+    yield transport
+    transport.close()
 
 
-def test_an_access_line_carries_what_is_known_of_the_call(talkative: InProcess, accessed: Lines) -> None:
-    talkative.address = "192.0.2.7"
-    caller = Caller(talkative)
-    caller.login()
-    accessed.records.clear()
-    caller.call("GetNews")
-    (fields,) = accessed.fields
+def test_an_access_record_describes_the_request(
+    access_logging: InProcessTransport, access_log: RecordingHandler
+) -> None:
+    access_logging.address = "192.0.2.7"
+    client = ApiClient(access_logging)
+    client.login()
+    access_log.records.clear()
+    client.call("GetNews")
+    (fields,) = access_log.fields
     assert fields.pop("duration_ms") > 0
     assert fields == {
         "event": "request",
@@ -230,15 +255,17 @@ def test_an_access_line_carries_what_is_known_of_the_call(talkative: InProcess, 
     }
 
 
-def test_health_checks_leave_no_line(talkative: InProcess, accessed: Lines) -> None:
-    talkative.send("GET", "/healthz", [])
-    talkative.send("GET", "/readyz", [])
-    talkative.send("POST", "/readyz", [])
-    assert accessed.records == []
-    talkative.send("GET", "/api/", [])
-    assert len(accessed.records) == 1
+def test_health_checks_are_not_in_the_access_log(
+    access_logging: InProcessTransport, access_log: RecordingHandler
+) -> None:
+    access_logging.send("GET", "/healthz", [])
+    access_logging.send("GET", "/readyz", [])
+    access_logging.send("POST", "/readyz", [])
+    assert access_log.records == []
+    access_logging.send("GET", "/api/", [])
+    assert len(access_log.records) == 1
 
 
-def test_without_the_setting_there_are_none(wire: InProcess, accessed: Lines) -> None:
-    wire.send("GET", "/api/", [])
-    assert accessed.records == []
+def test_the_access_log_is_off_by_default(transport: InProcessTransport, access_log: RecordingHandler) -> None:
+    transport.send("GET", "/api/", [])
+    assert access_log.records == []

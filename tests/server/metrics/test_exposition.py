@@ -1,4 +1,4 @@
-"""The metrics page: well-formed, whole, and true to what happened."""
+"""Metrics page: well-formed, complete and accurate."""
 
 import os
 import sqlite3
@@ -19,57 +19,59 @@ from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
 from cloudconsole.store.base import RowReader
-from tests.harness import JSON, Caller, HeldClock, InProcess
+from tests.harness import JSON, ApiClient, FakeClock, InProcessTransport
 from tests.server.metrics.conftest import Scrape, page_text
-from tests.stores import settings_over
+from tests.stores import settings_for
 
 
 @pytest.fixture
-def clock() -> HeldClock:
-    """The page counts live sessions by the real clock."""
-    return HeldClock(time.time())
+def clock() -> FakeClock:
+    """The current time: the page counts live sessions by the system clock."""
+    return FakeClock(time.time())
 
 
-def test_every_family_is_there_with_its_help_and_type(
-    settings: Settings, board: SharedMetrics, wire: InProcess
+def test_every_family_is_exposed_with_its_help_and_type(
+    settings: Settings, shared_metrics: SharedMetrics, transport: InProcessTransport
 ) -> None:
-    board.worker(0).set(layout.CERTIFICATE_EXPIRY, 1)
-    text = page_text(board, settings)
+    shared_metrics.worker(0).set(layout.CERTIFICATE_EXPIRY, 1)
+    text = page_text(shared_metrics, settings)
     found = {family.name: family for family in text_string_to_metric_families(text)}
     for family in FAMILIES:
-        told = found.pop((PREFIX + family.name).removesuffix("_total"))
-        assert (told.type, told.documentation) == (family.type, family.help)
-        assert told.samples
-        for sample in told.samples:
+        exposed = found.pop((PREFIX + family.name).removesuffix("_total"))
+        assert (exposed.type, exposed.documentation) == (family.type, family.help)
+        assert exposed.samples
+        for sample in exposed.samples:
             assert set(sample.labels) - {"le"} == set(family.labels)
     assert found == {}
     assert text.endswith("\n")
 
 
-def test_counters_end_with_total_and_nothing_else_does() -> None:
+def test_only_counters_end_with_total() -> None:
     assert all(family.name.endswith("_total") == (family.type == "counter") for family in FAMILIES)
 
 
-def test_calls_are_counted_by_name_and_outcome(wire: InProcess, visitor: Caller, scrape: Scrape) -> None:
-    visitor.call("GetNews")
-    visitor.open()
-    visitor.login("demo", "wrong")
-    visitor.login()
+def test_requests_are_counted_by_operation_and_outcome(
+    transport: InProcessTransport, anonymous_client: ApiClient, scrape: Scrape
+) -> None:
+    anonymous_client.call("GetNews")
+    anonymous_client.open()
+    anonymous_client.login("demo", "wrong")
+    anonymous_client.login()
     for action in ("GetNews", "GetNews", "GetFlavors", "NoSuchAction"):
-        visitor.call(action)
-    visitor.call("GetDomainDetail", domainId="no-such-domain")
-    visitor.call("GetDomainDetail")
-    visitor.send("POST", "/api/", {"Content-Type": JSON}, b"{}")
-    visitor.send("HEAD", "/api/")
-    visitor.send("GET", "/api")
-    visitor.send("OPTIONS", "/api/")
-    visitor.send("DELETE", "/api/")
-    visitor.send("GET", "/")
-    visitor.send("GET", "/api/", {"Host": "evil.example"})
-    visitor.send("GET", "/healthz")
-    visitor.send("GET", "/readyz")
-    visitor.logout()
-    assert scrape().calls() == {
+        anonymous_client.call(action)
+    anonymous_client.call("GetDomainDetail", domainId="no-such-domain")
+    anonymous_client.call("GetDomainDetail")
+    anonymous_client.send("POST", "/api/", {"Content-Type": JSON}, b"{}")
+    anonymous_client.send("HEAD", "/api/")
+    anonymous_client.send("GET", "/api")
+    anonymous_client.send("OPTIONS", "/api/")
+    anonymous_client.send("DELETE", "/api/")
+    anonymous_client.send("GET", "/")
+    anonymous_client.send("GET", "/api/", {"Host": "evil.example"})
+    anonymous_client.send("GET", "/healthz")
+    anonymous_client.send("GET", "/readyz")
+    anonymous_client.logout()
+    assert scrape().requests() == {
         ("GetNews", "ok"): 2,
         ("GetFlavors", "ok"): 1,
         ("GetDomainDetail", "domain_not_found"): 1,
@@ -89,26 +91,28 @@ def test_calls_are_counted_by_name_and_outcome(wire: InProcess, visitor: Caller,
     }
 
 
-def test_durations_add_up_to_the_calls(wire: InProcess, visitor: Caller, scrape: Scrape) -> None:
-    visitor.login()
+def test_duration_counts_match_request_counts(
+    transport: InProcessTransport, anonymous_client: ApiClient, scrape: Scrape
+) -> None:
+    anonymous_client.login()
     for action in ("GetNews", "GetFlavors", "GetNews", "Nothing", "GetNews"):
-        visitor.call(action)
+        anonymous_client.call(action)
     page = scrape()
-    for call in layout.OPERATIONS:
-        answered = sum(number for (name, _), number in page.calls().items() if name == call)
-        buckets = page.buckets("request_duration_seconds", operation=call)
+    for operation in layout.OPERATIONS:
+        requests = sum(number for (name, _), number in page.requests().items() if name == operation)
+        buckets = page.buckets("request_duration_seconds", operation=operation)
         assert len(buckets) == len(layout.SECONDS_BOUNDS) + 1
         assert buckets == sorted(buckets)
-        assert buckets[-1] == page.value("request_duration_seconds_count", operation=call) == answered
-        assert (page.value("request_duration_seconds_sum", operation=call) > 0) == (answered > 0)
+        assert buckets[-1] == page.value("request_duration_seconds_count", operation=operation) == requests
+        assert (page.value("request_duration_seconds_sum", operation=operation) > 0) == (requests > 0)
 
 
-def test_a_caller_that_left_is_counted(wire: InProcess, scrape: Scrape) -> None:
+def test_a_disconnected_client_is_counted(transport: InProcessTransport, scrape: Scrape) -> None:
     async def gone() -> dict[str, str]:
         return {"type": "http.disconnect"}
 
-    async def nobody(_message: object) -> None:
-        raise AssertionError("nobody is left to answer")
+    async def send(_message: object) -> None:
+        raise AssertionError("unexpected response")
 
     scope = {
         "type": "http",
@@ -118,18 +122,20 @@ def test_a_caller_that_left_is_counted(wire: InProcess, scrape: Scrape) -> None:
         "scheme": "http",
         "headers": [(b"host", b"localhost"), (b"content-length", b"5")],
     }
-    wire.together(wire.console(scope, gone, nobody))
-    assert scrape().calls() == {("api", "client_gone"): 1}
+    transport.gather(transport.console(scope, gone, send))
+    assert scrape().requests() == {("api", "client_gone"): 1}
 
 
-def test_logins_and_refusals_are_shown_whole(wire: InProcess, visitor: Caller, scrape: Scrape) -> None:
+def test_all_logins_and_rejections_are_counted_by_reason(
+    transport: InProcessTransport, anonymous_client: ApiClient, scrape: Scrape
+) -> None:
     for _ in range(11):
-        visitor.login("demo", "wrong")
-    visitor.login("demo", "wrong", region="https://elsewhere.example")
-    visitor.call("GetNews")
-    wire.console.draining = True
-    visitor.send("GET", "/readyz")
-    visitor.login()
+        anonymous_client.login("demo", "wrong")
+    anonymous_client.login("demo", "wrong", region="https://elsewhere.example")
+    anonymous_client.call("GetNews")
+    transport.console.draining = True
+    anonymous_client.send("GET", "/readyz")
+    anonymous_client.login()
     page = scrape()
     assert page.by_label("logins_total", "outcome") == {
         "invalid_credentials": 10,
@@ -147,8 +153,10 @@ def test_logins_and_refusals_are_shown_whole(wire: InProcess, visitor: Caller, s
     assert shown == set(layout.REJECTIONS)
 
 
-def test_sessions_and_accounts_are_those_of_the_store(wire: InProcess, demo: Caller, scrape: Scrape) -> None:
-    other = Caller(wire)
+def test_sessions_and_accounts_are_counted_in_the_store(
+    transport: InProcessTransport, demo: ApiClient, scrape: Scrape
+) -> None:
+    other = ApiClient(transport)
     other.login("other", "console-other")
     assert scrape().value("sessions") == 2
     other.logout()
@@ -159,26 +167,26 @@ def test_sessions_and_accounts_are_those_of_the_store(wire: InProcess, demo: Cal
     assert page.value("store_readable") == 1
 
 
-def test_the_stores_files_and_writes_are_shown(demo: Caller, data: Path, scrape: Scrape) -> None:
+def test_store_sizes_and_writes_are_exposed(demo: ApiClient, data: Path, scrape: Scrape) -> None:
     page = scrape()
     assert page.value("store_size_bytes", file="cloud.db") == (data / "cloud.db").stat().st_size
     assert page.value("store_size_bytes", file="activity.db-wal") == (data / "activity.db-wal").stat().st_size
     assert page.value("store_free_bytes") > 0
-    # That a login looks at earlier failures first is no write.
+    # The lookup of earlier failures at login is not a write.
     assert page.value("store_write_duration_seconds_count") == 1
     assert page.value("store_write_duration_seconds_sum") > 0
 
 
-def test_cache_hits_and_misses_are_counted(wire: InProcess, demo: Caller, scrape: Scrape) -> None:
+def test_cache_hits_and_misses_are_counted(transport: InProcessTransport, demo: ApiClient, scrape: Scrape) -> None:
     for action in ("GetNews", "GetNews", "GetNews", "GetFlavors"):
         demo.call(action)
-    wire.console.take_readings()
+    transport.console.take_readings()
     page = scrape()
     assert page.by_label("response_cache_lookups_total", "result") == {"miss": 2, "hit": 2}
     assert page.value("response_cache_bytes") > 1000
 
 
-def test_a_store_that_fails_is_seen(demo: Caller, data: Path, scrape: Scrape) -> None:
+def test_a_failing_store_is_unreadable(demo: ApiClient, data: Path, scrape: Scrape) -> None:
     with sqlite3.connect(data / "activity.db") as store:
         store.execute("ALTER TABLE sessions RENAME TO elsewhere")
     store.close()
@@ -190,38 +198,38 @@ def test_a_store_that_fails_is_seen(demo: Caller, data: Path, scrape: Scrape) ->
     assert page.value("rejections_total", reason="unavailable") == 1
 
 
-def test_a_store_that_is_gone_is_seen_and_not_made_anew(settings: Settings, tmp_path: Path) -> None:
+def test_a_missing_store_is_unreadable_and_not_created(settings: Settings, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
-    text = MetricsExposition(SharedMetrics(1), StoreGauges(settings_over(nowhere), SystemClock())).text()
+    text = MetricsExposition(SharedMetrics(1), StoreGauges(settings_for(nowhere), SystemClock())).text()
     assert "cloudconsole_store_readable 0\n" in text
     assert not nowhere.exists()
 
 
-def test_whether_the_store_can_be_read_is_told_while_counting_rests(
-    settings: Settings, board: SharedMetrics, monkeypatch: pytest.MonkeyPatch
+def test_the_store_is_probed_while_counting_is_paused(
+    settings: Settings, shared_metrics: SharedMetrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = iter([0.0, 1.0, 2.0, 3.0])
-    page = MetricsExposition(board, StoreGauges(settings, SystemClock(), lambda: next(moments)))
+    page = MetricsExposition(shared_metrics, StoreGauges(settings, SystemClock(), lambda: next(moments)))
 
     async def fail(_: RowReader) -> bool:
         raise Unavailable
 
-    told = []
+    exposed = []
     for probe in (health.probe, fail, health.probe):
         monkeypatch.setattr(health, "probe", probe)
         text = page.text()
-        told.append(("cloudconsole_store_readable 1\n" in text, "cloudconsole_sessions " in text))
-    assert told == [(True, True), (False, False), (True, True)]
+        exposed.append(("cloudconsole_store_readable 1\n" in text, "cloudconsole_sessions " in text))
+    assert exposed == [(True, True), (False, False), (True, True)]
 
 
-def test_calls_to_a_cloud_are_counted_by_service(board: SharedMetrics, scrape: Scrape) -> None:
+def test_upstream_requests_are_counted_by_service(shared_metrics: SharedMetrics, scrape: Scrape) -> None:
     for worker in range(2):
-        watcher = UpstreamObserver(board.worker(worker))
+        observer = UpstreamObserver(shared_metrics.worker(worker))
         for _ in range(3):
-            watcher.started("load-balancer")
-        watcher.finished("load-balancer", 2_000_000)
-        watcher.failed("load-balancer", was_slow=True)
-        watcher.failed("identity", was_slow=False)
+            observer.started("load-balancer")
+        observer.finished("load-balancer", 2_000_000)
+        observer.failed("load-balancer", was_slow=True)
+        observer.failed("identity", was_slow=False)
     page = scrape()
     assert page.value("upstream_request_duration_seconds_count", service="load-balancer") == 2
     assert page.value("upstream_request_duration_seconds_sum", service="load-balancer") == 0.004
@@ -232,48 +240,50 @@ def test_calls_to_a_cloud_are_counted_by_service(board: SharedMetrics, scrape: S
     assert page.by_label("upstream_requests_in_flight", "service") == {"load-balancer": 4}
 
 
-def test_workers_are_those_that_run(wire: InProcess, board: SharedMetrics, scrape: Scrape) -> None:
+def test_only_running_workers_are_counted(
+    transport: InProcessTransport, shared_metrics: SharedMetrics, scrape: Scrape
+) -> None:
     page = scrape()
     assert page.value("workers") == 1
     assert page.value("worker_resident_memory_bytes", worker="0") > 10_000_000
     assert page.by_label("worker_restarts_total", "reason") == {}
-    board.worker(0).clear_gauges()
-    board.worker(0).note_restart(layout.FROZEN)
+    shared_metrics.worker(0).clear_gauges()
+    shared_metrics.worker(0).note_restart(layout.FROZEN)
     page = scrape()
     assert page.value("workers") == 0
     assert page.by_label("worker_restarts_total", "reason") == {"frozen": 1}
 
 
-def test_a_worker_that_just_died_has_no_memory(board: SharedMetrics, scrape: Scrape) -> None:
+def test_a_dead_worker_has_no_memory_sample(shared_metrics: SharedMetrics, scrape: Scrape) -> None:
     process = os.fork()
     if not process:
         os._exit(0)
     os.waitpid(process, 0)
-    board.worker(1).set(layout.PROCESS, process)
+    shared_metrics.worker(1).set(layout.PROCESS, process)
     assert scrape().by_label("worker_resident_memory_bytes", "worker") == {}
 
 
-def test_it_says_what_runs_since_when(scrape: Scrape) -> None:
+def test_build_info_and_start_time_are_exposed(scrape: Scrape) -> None:
     page = scrape()
     (build,) = page.families["cloudconsole_build_info"].samples
     assert build.labels["version"] == __version__
     assert time.time() - 3600 < page.value("start_time_seconds") <= time.time()
 
 
-def test_sums_are_exact_however_large(board: SharedMetrics, settings: Settings) -> None:
-    board.worker(0).count_request("GetNews", "ok", 10**16 + 1)
-    text = page_text(board, settings)
+def test_sums_are_exact_however_large(shared_metrics: SharedMetrics, settings: Settings) -> None:
+    shared_metrics.worker(0).count_request("GetNews", "ok", 10**16 + 1)
+    text = page_text(shared_metrics, settings)
     assert 'request_duration_seconds_sum{operation="GetNews"} 10000000.000000001\n' in text
 
 
-def test_counting_rests_after_it_took_long(settings: Settings, demo: Caller) -> None:
-    rest = PAUSE_FACTOR if settings.database is None else POSTGRES_PAUSE_FACTOR
-    moments = iter([0.0, 1.0, rest + 0.9, rest + 1.0, rest + 1.0])
-    readings = StoreGauges(settings, SystemClock(), lambda: next(moments))
-    first = readings.counts()
+def test_counting_is_paused_after_a_slow_count(settings: Settings, demo: ApiClient) -> None:
+    pause = PAUSE_FACTOR if settings.database is None else POSTGRES_PAUSE_FACTOR
+    moments = iter([0.0, 1.0, pause + 0.9, pause + 1.0, pause + 1.0])
+    gauges = StoreGauges(settings, SystemClock(), lambda: next(moments))
+    first = gauges.counts()
     demo.logout()
-    assert readings.counts() is first
-    again = readings.counts()
+    assert gauges.counts() is first
+    again = gauges.counts()
     assert first is not None
     assert again is not None
     assert (first.live_sessions, again.live_sessions) == (1, 0)

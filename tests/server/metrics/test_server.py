@@ -1,4 +1,4 @@
-"""The metrics' own little server: what it answers, and whom it does not wait for."""
+"""Metrics server: responses, timeouts and connection limit."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ from cloudconsole.server.metrics.server import CONTENT_TYPE, MAX_HEAD_BYTES, Met
 PAGE = "# a page\n"
 
 
-class Served:
+class BackgroundServer:
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
@@ -36,11 +36,11 @@ class Served:
     def connect(self) -> socket.socket:
         return socket.create_connection(self.address, timeout=60)
 
-    def ask(self, sent: bytes) -> tuple[int, dict[str, str], str]:
+    def exchange(self, sent: bytes) -> tuple[int, dict[str, str], str]:
         with self.connect() as connection:
             connection.sendall(sent)
-            answer = connection.makefile("rb").read().decode()
-        head, _, body = answer.partition("\r\n\r\n")
+            response = connection.makefile("rb").read().decode()
+        head, _, body = response.partition("\r\n\r\n")
         status, *headers = head.split("\r\n")
         assert status.startswith("HTTP/1.1 ")
         return int(status.split()[1]), dict(line.split(": ", 1) for line in headers), body
@@ -51,14 +51,14 @@ class Served:
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
-    server = Served()
+def metrics_server() -> Iterator[BackgroundServer]:
+    server = BackgroundServer()
     yield server
     server.close()
 
 
-def is_cut_off(connection: socket.socket) -> bool:
-    """Whether nothing comes but the end, in whichever way."""
+def is_disconnected(connection: socket.socket) -> bool:
+    """Whether the server ends the connection without a response, by closing or resetting it."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -70,15 +70,15 @@ def request(line: str) -> bytes:
 
 
 @pytest.mark.parametrize("target", ["/metrics", "/metrics?name=x"])
-def test_the_page_is_served_as_prometheus_wants_it(served: Served, target: str) -> None:
-    status, headers, body = served.ask(request(f"GET {target} HTTP/1.1"))
+def test_the_page_is_served_in_prometheus_format(metrics_server: BackgroundServer, target: str) -> None:
+    status, headers, body = metrics_server.exchange(request(f"GET {target} HTTP/1.1"))
     assert (status, body) == (200, PAGE)
     assert headers["Content-Type"] == CONTENT_TYPE == "text/plain; version=0.0.4; charset=utf-8"
     assert (headers["Content-Length"], headers["Connection"]) == (str(len(PAGE)), "close")
 
 
-def test_a_head_has_no_body(served: Served) -> None:
-    status, headers, body = served.ask(request("HEAD /metrics HTTP/1.1"))
+def test_a_head_response_has_no_body(metrics_server: BackgroundServer) -> None:
+    status, headers, body = metrics_server.exchange(request("HEAD /metrics HTTP/1.1"))
     assert (status, headers["Content-Length"], body) == (200, str(len(PAGE)), "")
 
 
@@ -95,47 +95,49 @@ def test_a_head_has_no_body(served: Served) -> None:
         ("GET /m\u00e9trics HTTP/1.1", 400),
     ],
 )
-def test_everything_else_is_refused(served: Served, line: str, status: int) -> None:
-    assert served.ask(request(line))[0] == status
+def test_other_requests_are_rejected(metrics_server: BackgroundServer, line: str, status: int) -> None:
+    assert metrics_server.exchange(request(line))[0] == status
 
 
-def test_a_head_without_end_is_refused(served: Served) -> None:
-    assert served.ask(b"GET /metrics HTTP/1.1\r\nX: " + b"x" * MAX_HEAD_BYTES)[0] == 400
+def test_an_oversized_request_head_is_rejected(metrics_server: BackgroundServer) -> None:
+    assert metrics_server.exchange(b"GET /metrics HTTP/1.1\r\nX: " + b"x" * MAX_HEAD_BYTES)[0] == 400
 
 
-def test_a_page_that_fails_is_an_error_and_the_next_is_served(served: Served) -> None:
-    served.fails = True
-    assert served.ask(request("GET /metrics HTTP/1.1"))[0] == 500
-    served.fails = False
-    assert served.ask(request("GET /metrics HTTP/1.1"))[0] == 200
+def test_a_failed_page_returns_500_and_the_next_is_served(metrics_server: BackgroundServer) -> None:
+    metrics_server.fails = True
+    assert metrics_server.exchange(request("GET /metrics HTTP/1.1"))[0] == 500
+    metrics_server.fails = False
+    assert metrics_server.exchange(request("GET /metrics HTTP/1.1"))[0] == 200
 
 
-def test_one_who_leaves_disturbs_nobody(served: Served) -> None:
+def test_early_disconnects_do_not_affect_other_clients(metrics_server: BackgroundServer) -> None:
     for sent in (b"", b"GET", request("GET /metrics HTTP/1.1")):
-        with served.connect() as connection:
+        with metrics_server.connect() as connection:
             connection.sendall(sent)
-    assert served.ask(request("GET /metrics HTTP/1.1"))[0] == 200
+    assert metrics_server.exchange(request("GET /metrics HTTP/1.1"))[0] == 200
 
 
-def test_one_who_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_client_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloudconsole.server.metrics.server.CLIENT_SECONDS", 0.1)
-    server = Served()
+    server = BackgroundServer()
     try:
         with server.connect() as silent:
-            assert is_cut_off(silent)
+            assert is_disconnected(silent)
     finally:
         server.close()
 
 
-def test_too_many_at_once_are_turned_away_and_later_served(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excess_connections_are_closed_and_later_ones_served(
+    metrics_server: BackgroundServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cloudconsole.server.metrics.server.MAX_CLIENTS", 2)
-    waiting = [served.connect() for _ in range(2)]
+    waiting = [metrics_server.connect() for _ in range(2)]
     for connection in waiting:
         connection.sendall(b"GET /met")
-    with served.connect() as turned_away:
-        assert is_cut_off(turned_away)
+    with metrics_server.connect() as rejected:
+        assert is_disconnected(rejected)
     for connection in waiting:
         connection.sendall(b"rics HTTP/1.1\r\n\r\n")
         assert connection.makefile("rb").read().endswith(PAGE.encode())
         connection.close()
-    assert served.ask(request("GET /metrics HTTP/1.1"))[0] == 200
+    assert metrics_server.exchange(request("GET /metrics HTTP/1.1"))[0] == 200

@@ -1,4 +1,4 @@
-"""The journal as the reader of standard streams: when it is one, and which priority a line has there."""
+"""Logging to the systemd journal: how it is detected, and the priority of each line."""
 
 import logging
 import os
@@ -11,15 +11,15 @@ import pytest
 from cloudconsole.server.logging import JournalFormat, PrettyFormat, is_journal
 
 
-def name_of(descriptor: int) -> str:
+def stream_id(descriptor: int) -> str:
     status = os.fstat(descriptor)
     return f"{status.st_dev}:{status.st_ino}"
 
 
-def test_a_stream_is_the_journals_only_if_it_is_the_one_that_systemd_names(tmp_path: Path) -> None:
+def test_only_the_stream_named_by_systemd_is_the_journal(tmp_path: Path) -> None:
     journal, ours = socket.socketpair()
     with journal, ours, ours.makefile("w") as stream, (tmp_path / "file").open("w") as redirected:
-        environment = {"JOURNAL_STREAM": name_of(ours.fileno())}
+        environment = {"JOURNAL_STREAM": stream_id(ours.fileno())}
         assert is_journal(stream, environment)
         assert not is_journal(redirected, environment)
         assert not is_journal(stream, {})

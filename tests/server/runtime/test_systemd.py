@@ -1,4 +1,4 @@
-"""Notifications to a service manager: each state once, pings in time, and nothing without an address."""
+"""Notifications to the service manager: each state once, pings in time, nothing without a socket."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ from cloudconsole.server.runtime.systemd import Notifier
 
 @pytest.fixture(params=["path", "abstract"])
 def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
-    """The address of a service manager, and what it receives on."""
+    """The address of a service manager and the socket on which it receives."""
     address = f"@cloudconsole-{uuid4().hex}" if request.param == "abstract" else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(f"\0{address[1:]}" if request.param == "abstract" else address)
@@ -22,12 +22,12 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
 
 
 def received(receiver: socket.socket) -> list[str]:
-    found = []
+    messages = []
     while True:
         try:
-            found.append(receiver.recv(4096).decode())
+            messages.append(receiver.recv(4096).decode())
         except BlockingIOError:
-            return found
+            return messages
 
 
 def test_every_change_of_state_is_sent_once(manager: tuple[str, socket.socket]) -> None:
@@ -45,7 +45,7 @@ def test_every_change_of_state_is_sent_once(manager: tuple[str, socket.socket]) 
     assert (state, moment.isdigit()) == ("RELOADING=1", True)
 
 
-def test_a_ping_is_sent_when_half_of_the_watchdogs_interval_is_over(manager: tuple[str, socket.socket]) -> None:
+def test_ping_is_sent_after_half_the_watchdog_interval(manager: tuple[str, socket.socket]) -> None:
     address, receiver = manager
     now = 100.0
     notifier = Notifier(address, 30, lambda: now)
@@ -57,7 +57,9 @@ def test_a_ping_is_sent_when_half_of_the_watchdogs_interval_is_over(manager: tup
 
 
 @pytest.mark.parametrize(("process", "pings"), [("", 1), ("ours", 1), ("1", 0)])
-def test_the_variables_are_read_and_removed(manager: tuple[str, socket.socket], process: str, pings: int) -> None:
+def test_environment_variables_are_read_and_removed(
+    manager: tuple[str, socket.socket], process: str, pings: int
+) -> None:
     address, receiver = manager
     environment = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1", "HOME": "/"}
     if process:
@@ -72,13 +74,13 @@ def test_the_variables_are_read_and_removed(manager: tuple[str, socket.socket], 
     assert environment == {"HOME": "/"}
 
 
-def test_without_a_service_manager_nothing_is_sent_and_nothing_fails(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_sent_without_a_service_manager(caplog: pytest.LogCaptureFixture) -> None:
     notifier = Notifier.from_environment({})
     notifier.ready()
     notifier.ping()
     assert not caplog.records
 
 
-def test_a_service_manager_that_is_gone_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreachable_service_manager_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     Notifier(str(tmp_path / "gone")).ready()
     assert ["cannot notify the service manager" in record.getMessage() for record in caplog.records] == [True]

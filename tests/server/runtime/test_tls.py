@@ -1,4 +1,4 @@
-"""The console's certificate: what cannot be used is refused in one line, and a renewal replaces it whole or not."""
+"""The TLS certificate: unusable files are rejected in one line, and a renewal replaces both files or neither."""
 
 import logging
 import ssl
@@ -11,7 +11,7 @@ import pytest
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.runtime.tls import Certificate, certificate_expiry, read_certificate
 from tests.certificate_factory import write_certificate
-from tests.harness import CERTIFICATES, trusting_tests
+from tests.harness import CERTIFICATES, client_ssl_context
 
 
 def certificate(name: str = "rsa.pem", key: str = "rsa-key.pem") -> Settings:
@@ -20,50 +20,50 @@ def certificate(name: str = "rsa.pem", key: str = "rsa-key.pem") -> Settings:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate and its key that can be replaced."""
+    """A certificate file and its key file, which a test can replace."""
     files = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    put(files, "rsa")
+    install(files, "rsa")
     return files
 
 
-def put(pair: tuple[Path, Path], name: str) -> None:
+def install(pair: tuple[Path, Path], name: str) -> None:
     copy(CERTIFICATES / f"{name}.pem", pair[0])
     copy(CERTIFICATES / f"{name}-key.pem", pair[1])
 
 
 def presented(certificate: Certificate, client: ssl.SSLContext | None = None, name: str | None = "localhost") -> str:
-    """Which of the tests' certificates a new connection is shown."""
-    client = client or trusting_tests()
+    """Return the name of the test certificate that a new connection is shown."""
+    client = client or client_ssl_context()
     client.check_hostname = name is not None
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    caller = client.wrap_bio(to_client, to_server, server_hostname=name)
-    server = certificate.context.wrap_bio(to_server, to_client, server_side=True)
+    client_end = client.wrap_bio(to_client, to_server, server_hostname=name)
+    server_end = certificate.context.wrap_bio(to_server, to_client, server_side=True)
     for _ in range(4):
-        for side in (caller, server):
+        for side in (client_end, server_end):
             try:
                 side.do_handshake()
             except ssl.SSLWantReadError:
                 continue
-    shown = caller.getpeercert(binary_form=True)
+    shown = client_end.getpeercert(binary_form=True)
     assert shown
     pem = ssl.DER_cert_to_PEM_cert(shown)
     return next(name for name in ("rsa", "ec") if (CERTIFICATES / f"{name}.pem").read_text() == pem)
 
 
-def test_nothing_set_is_no_certificate() -> None:
+def test_no_certificate_without_settings() -> None:
     assert read_certificate(Settings()) is None
 
 
 @pytest.mark.parametrize("name", ["rsa", "ec"])
 @pytest.mark.parametrize("host", ["localhost", None], ids=["named", "unnamed"])
-def test_the_certificate_that_is_set_is_presented(name: str, host: str | None) -> None:
+def test_configured_certificate_is_presented(name: str, host: str | None) -> None:
     found = read_certificate(certificate(f"{name}.pem", f"{name}-key.pem"))
     assert found is not None
     assert presented(found, name=host) == name
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "told"),
+    ("name", "key", "message"),
     [
         ("missing.pem", "rsa-key.pem", "tls_certificate: {0}/missing.pem: No such file or directory; give"),
         ("rsa.pem", "missing.pem", "tls_key: {0}/missing.pem: No such file or directory; give"),
@@ -79,15 +79,15 @@ def test_the_certificate_that_is_set_is_presented(name: str, host: str | None) -
         ("ec.pem", "ec-key-with-passphrase.pem", "tls_key: the key in {0}/ec-key-with-passphrase.pem has a passphrase"),
     ],
 )
-def test_files_that_cannot_be_used_are_refused_in_one_line(name: str, key: str, told: str) -> None:
-    with pytest.raises(SettingError) as refused:
+def test_unusable_files_are_rejected_in_one_line(name: str, key: str, message: str) -> None:
+    with pytest.raises(SettingError) as error:
         read_certificate(certificate(name, key))
-    assert str(refused.value).startswith(told.format(CERTIFICATES))
-    assert "\n" not in str(refused.value)
+    assert str(error.value).startswith(message.format(CERTIFICATES))
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("damaged", [0, 1], ids=["certificate", "key"])
-def test_damaged_files_are_refused_in_one_line(pair: tuple[Path, Path], damaged: int) -> None:
+def test_damaged_files_are_rejected_in_one_line(pair: tuple[Path, Path], damaged: int) -> None:
     lines = pair[damaged].read_text().splitlines()
     pair[damaged].write_text("\n".join([lines[0], *lines[5:]]))
     with pytest.raises(SettingError, match=r"^tls_[a-z]+: [^\n]* cannot be used: [^\n]+$"):
@@ -95,20 +95,20 @@ def test_damaged_files_are_refused_in_one_line(pair: tuple[Path, Path], damaged:
 
 
 @pytest.mark.parametrize("host", ["localhost", None], ids=["named", "unnamed"])
-def test_a_renewed_certificate_takes_the_place_of_the_old(pair: tuple[Path, Path], host: str | None) -> None:
+def test_renewed_certificate_replaces_the_old_one(pair: tuple[Path, Path], host: str | None) -> None:
     found = Certificate(*pair)
     assert presented(found) == "rsa"
-    put(pair, "ec")
+    install(pair, "ec")
     assert presented(found) == "rsa"
     assert found.renew()
     assert presented(found, name=host) == "ec"
-    put(pair, "rsa")
+    install(pair, "rsa")
     assert found.renew()
     assert presented(found, name=host) == "rsa"
 
 
 @pytest.mark.parametrize("broken", ["certificate", "key", "missing"])
-def test_a_renewal_that_cannot_be_used_is_logged_and_changes_nothing(
+def test_unusable_renewal_is_logged_and_changes_nothing(
     pair: tuple[Path, Path], broken: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = Certificate(*pair)
@@ -122,23 +122,23 @@ def test_a_renewal_that_cannot_be_used_is_logged_and_changes_nothing(
     assert presented(found) == "rsa"
 
 
-@pytest.mark.parametrize(("days", "warned"), [(-1, "expired on"), (13, "expires on"), (15, None)])
-def test_a_certificate_near_its_end_is_warned_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, days: int, warned: str | None
+@pytest.mark.parametrize(("days", "warning"), [(-1, "expired on"), (13, "expires on"), (15, None)])
+def test_expiring_certificate_causes_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, days: int, warning: str | None
 ) -> None:
     expiry = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
     found = Certificate(*write_certificate(tmp_path, expiry))
     found.warn_of_expiry()
     assert found.expiry == expiry
-    assert [record.levelname for record in caplog.records] == (["WARNING"] if warned else [])
-    assert warned is None or f"{warned} {expiry:%Y-%m-%d %H:%M} UTC" in caplog.text
+    assert [record.levelname for record in caplog.records] == (["WARNING"] if warning else [])
+    assert warning is None or f"{warning} {expiry:%Y-%m-%d %H:%M} UTC" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["rsa", "ec"])
 def test_tls_1_2_rejects_a_client_that_offers_only_cbc(name: str) -> None:
     found = read_certificate(certificate(f"{name}.pem", f"{name}-key.pem"))
     assert found is not None
-    client = trusting_tests()
+    client = client_ssl_context()
     client.maximum_version = ssl.TLSVersion.TLSv1_2
     client.set_ciphers("ECDHE+AES:!AESGCM:!AESCCM")
     with pytest.raises(ssl.SSLError):
@@ -148,10 +148,10 @@ def test_tls_1_2_rejects_a_client_that_offers_only_cbc(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated:DeprecationWarning")
-def test_old_versions_of_tls_are_not_spoken() -> None:
+def test_old_tls_versions_are_rejected() -> None:
     found = read_certificate(certificate())
     assert found is not None
-    client = trusting_tests()
+    client = client_ssl_context()
     client.set_ciphers("DEFAULT@SECLEVEL=0")
     client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_1
     with pytest.raises(ssl.SSLError):

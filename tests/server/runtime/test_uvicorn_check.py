@@ -25,11 +25,11 @@ sys.exit(main())
 """
 
 
-def test_the_installed_versions_have_every_name() -> None:
+def test_installed_uvicorn_has_every_required_name() -> None:
     require_uvicorn()
 
 
-def test_serve_ends_with_the_name_of_a_missing_method(tmp_path: Path) -> None:
+def test_serve_reports_a_missing_method(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT_A_METHOD, "serve", "--port", "0", "--data", str(tmp_path / "data")],
         env=clean_environment(),
@@ -51,7 +51,7 @@ def test_a_missing_attribute_is_named() -> None:
         require_names("uvicorn", VERSIONS, (), renamed)
 
 
-def test_a_store_on_postgresql_names_a_missing_method(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgresql_store_reports_a_missing_method(monkeypatch: pytest.MonkeyPatch) -> None:
     address = Dsn("postgresql://127.0.0.1/console")
     PostgresStore(address)
     owner = next(base for base in psycopg.Connection.__mro__ if "_connect_gen" in vars(base))
@@ -60,7 +60,7 @@ def test_a_store_on_postgresql_names_a_missing_method(monkeypatch: pytest.Monkey
         PostgresStore(address)
 
 
-def test_the_advice_is_the_declared_range() -> None:
+def test_suggested_versions_are_the_declared_range() -> None:
     extras = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

@@ -1,4 +1,4 @@
-"""What the server adds to every answer, and what it asks of the system."""
+"""HSTS headers, connection limits, socket options and thread priorities of a worker."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "header"),
     [
         ({"public_origin": ORIGIN}, "max-age=31536000"),
         ({"public_origin": ORIGIN, "proxies": "127.0.0.1", "hsts": "600"}, "max-age=600"),
@@ -32,54 +32,54 @@ CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}
         ({}, None),
     ],
 )
-def test_browsers_are_kept_to_https_where_all_come_by_it(given: dict[str, str], told: str | None) -> None:
-    assert dict(https_headers(load_settings({}, given))).get("Strict-Transport-Security") == told
+def test_hsts_is_sent_if_every_client_uses_https(given: dict[str, str], header: str | None) -> None:
+    assert dict(https_headers(load_settings({}, given))).get("Strict-Transport-Security") == header
 
 
-ASK_FOR_ROOM = """
+PRINT_CONNECTION_LIMIT = """
 import resource, sys
 from cloudconsole.server.runtime.worker import connection_limit
-least, most, wanted = map(int, sys.argv[1:])
-resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
-print(connection_limit(wanted), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+soft, hard, requested = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+print(connection_limit(requested), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 
 
 @pytest.mark.parametrize(
-    ("least", "most", "wanted", "room", "files"),
+    ("soft", "hard", "requested", "limit", "files"),
     [
         pytest.param(900, 1000, 500, 500, 900, id="enough"),
         pytest.param(300, 1000, 500, 500, 500 + OTHER_FILES, id="raised"),
-        pytest.param(300, 400, 500, 400 - OTHER_FILES, 400, id="raised as far as it goes"),
-        pytest.param(50, 50, 500, 1, 50, id="hardly any"),
+        pytest.param(300, 400, 500, 400 - OTHER_FILES, 400, id="raised to the hard limit"),
+        pytest.param(50, 50, 500, 1, 50, id="at least one"),
     ],
 )
-def test_room_is_made_for_connections_as_far_as_the_system_lets_us(
-    least: int, most: int, wanted: int, room: int, files: int
+def test_file_limit_is_raised_for_connections_if_possible(
+    soft: int, hard: int, requested: int, limit: int, files: int
 ) -> None:
-    command = [sys.executable, "-c", ASK_FOR_ROOM, str(least), str(most), str(wanted)]
-    asked = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert asked.stdout.split() == [str(room), str(files)]
-    assert ("max_connections" in asked.stderr) == (room < wanted)
+    command = [sys.executable, "-c", PRINT_CONNECTION_LIMIT, str(soft), str(hard), str(requested)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == [str(limit), str(files)]
+    assert ("max_connections" in result.stderr) == (limit < requested)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system decides")
-def test_connections_inherit_how_much_the_system_keeps_for_them() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="the option is not available elsewhere")
+def test_connections_inherit_the_limit_of_unsent_data() -> None:
     with bind("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
-        taken, _ = listener.accept()
-        with taken:
-            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == MAX_UNSENT
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == MAX_UNSENT
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priorities of their own elsewhere")
-def test_a_thread_that_gives_way_is_behind_all_others() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no separate priorities elsewhere")
+def test_lower_priority_affects_only_its_own_thread() -> None:
     found: list[int] = []
 
-    def look() -> None:
+    def work() -> None:
         lower_priority()
         found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=work)
     thread.start()
     thread.join()
     here = os.getpriority(os.PRIO_PROCESS, 0)

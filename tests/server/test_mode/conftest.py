@@ -1,4 +1,4 @@
-"""One console in test mode for the whole suite, on its own clock, as at its start before every test."""
+"""One console in test mode for the whole suite, with its own clock, reset before every test."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.testing import ConsoleServer, running_console
-from tests.harness import JSON, Caller, OverHttp, Reply
+from tests.harness import JSON, ApiClient, HttpTransport, Reply
 
 START = "2026-01-01T00:59:30Z"
 
@@ -18,37 +18,37 @@ def running() -> Iterator[ConsoleServer]:
 
 
 @pytest.fixture
-def desk(running: ConsoleServer) -> ConsoleServer:
-    """The console as at its start."""
+def console(running: ConsoleServer) -> ConsoleServer:
+    """The console, reset to its initial state."""
     running.reset()
     return running
 
 
 @pytest.fixture
-def remote(desk: ConsoleServer) -> Iterator[OverHttp]:
-    connection = OverHttp(desk.address)
+def remote(console: ConsoleServer) -> Iterator[HttpTransport]:
+    connection = HttpTransport(console.address)
     yield connection
     connection.close()
 
 
 @pytest.fixture
-def visitor(remote: OverHttp) -> Caller:
-    return Caller(remote)
+def client(remote: HttpTransport) -> ApiClient:
+    return ApiClient(remote)
 
 
 @pytest.fixture
-def demo(remote: OverHttp) -> Caller:
-    """The sample's tenant, logged in."""
-    caller = Caller(remote)
-    assert caller.login().status == 200
-    return caller
+def demo(remote: HttpTransport) -> ApiClient:
+    """A client that is logged in as the sample's tenant."""
+    client = ApiClient(remote)
+    assert client.login().status == 200
+    return client
 
 
 class Control:
-    """`POST /_test/<name>` with any headers and body."""
+    """Send `POST /_test/<name>` with any headers and body."""
 
-    def __init__(self, wire: OverHttp) -> None:
-        self._wire = wire
+    def __init__(self, transport: HttpTransport) -> None:
+        self._wire = transport
 
     def __call__(self, name: str, body: bytes = b"{}", **headers: str) -> Reply:
         sent = {"Content_Type": JSON, **headers}
@@ -57,9 +57,9 @@ class Control:
 
 
 @pytest.fixture
-def control(remote: OverHttp) -> Control:
+def control(remote: HttpTransport) -> Control:
     return Control(remote)
 
 
-def costs(caller: Caller) -> Any:
-    return caller.call("GetConsumptionsEstimated").data
+def costs(client: ApiClient) -> Any:
+    return client.call("GetConsumptionsEstimated").data

@@ -1,4 +1,4 @@
-"""Moving the served clock: everything that reads time follows at once, forwards and back."""
+"""Moving the clock of a console: everything that depends on time follows at once, forward and back."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -7,138 +7,134 @@ from typing import Any
 import pytest
 
 from cloudconsole.testing import ConsoleServer
-from tests.harness import Caller
+from tests.harness import ApiClient
 from tests.server.test_mode.conftest import START, Control, costs
 
 LAST_SECOND = "2026-04-15T12:59:59Z"
-"""Of the last hour in which one of the sample's servers costs anything."""
+"""The end of the last hour in which one of the sample's servers costs anything."""
 
 
-def dates(caller: Caller) -> list[str]:
-    return [item["date"] for item in caller.call("GetNews").data]
+def dates(client: ApiClient) -> list[str]:
+    return [item["date"] for item in client.call("GetNews").data]
 
 
-def told(visitor: Caller) -> Any:
-    return visitor.send("GET", "/_test/clock").data
+def clock_state(client: ApiClient) -> Any:
+    return client.send("GET", "/_test/clock").data
 
 
-def test_the_console_begins_at_the_given_time_and_stands_there(visitor: Caller) -> None:
-    assert told(visitor) == {"now": START, "fixed": True}
+def test_console_starts_with_the_given_fixed_time(client: ApiClient) -> None:
+    assert clock_state(client) == {"now": START, "fixed": True}
 
 
-def test_it_goes_to_a_moment(desk: ConsoleServer) -> None:
+def test_clock_can_be_set(console: ConsoleServer) -> None:
     moment = datetime(2030, 6, 1, 12, tzinfo=UTC)
-    assert desk.set_clock(moment) == moment
-    assert desk.set_clock("2020-02-29T00:00:00+08:00") == datetime(2020, 2, 28, 16, tzinfo=UTC)
+    assert console.set_clock(moment) == moment
+    assert console.set_clock("2020-02-29T00:00:00+08:00") == datetime(2020, 2, 28, 16, tzinfo=UTC)
 
 
-def test_it_advances_and_goes_back(desk: ConsoleServer) -> None:
+def test_clock_can_be_moved_forward_and_back(console: ConsoleServer) -> None:
     start = datetime.fromisoformat(START)
-    assert desk.advance(timedelta(hours=2)) == start + timedelta(hours=2)
-    assert desk.advance(-7200.5) == start - timedelta(seconds=1)
+    assert console.advance(timedelta(hours=2)) == start + timedelta(hours=2)
+    assert console.advance(-7200.5) == start - timedelta(seconds=1)
 
 
-def test_it_runs_and_stands(desk: ConsoleServer, visitor: Caller) -> None:
-    assert desk.run_clock() >= datetime.fromisoformat(START)
-    assert not told(visitor)["fixed"]
-    stands = desk.fix_clock()
-    assert desk.now() == stands
-    assert told(visitor)["fixed"]
+def test_clock_can_be_run_and_fixed(console: ConsoleServer, client: ApiClient) -> None:
+    assert console.run_clock() >= datetime.fromisoformat(START)
+    assert not clock_state(client)["fixed"]
+    stopped_at = console.fix_clock()
+    assert console.now() == stopped_at
+    assert clock_state(client)["fixed"]
 
 
-def test_it_goes_to_a_moment_and_stands_there_in_one_step(control: Control) -> None:
+def test_clock_can_be_set_and_fixed_in_one_request(control: Control) -> None:
     control("clock", b'{"fixed": false}')
     moved = control("clock", b'{"now": "2026-03-01T00:00:00Z", "fixed": true}')
     assert moved.data == {"now": "2026-03-01T00:00:00Z", "fixed": True}
 
 
-def test_costs_change_with_the_hour_and_back(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.set_clock(LAST_SECOND)
-    assert visitor.login().status == 200
-    before = costs(visitor)
-    desk.advance(1)
-    after = costs(visitor)
+def test_costs_follow_the_clock_forward_and_back(console: ConsoleServer, client: ApiClient) -> None:
+    console.set_clock(LAST_SECOND)
+    assert client.login().status == 200
+    before = costs(client)
+    console.advance(1)
+    after = costs(client)
     assert after != before
-    desk.advance(-1)
-    assert costs(visitor) == before
-    desk.advance(1)
-    assert costs(visitor) == after
+    console.advance(-1)
+    assert costs(client) == before
+    console.advance(1)
+    assert costs(client) == after
 
 
-def test_news_appear_when_their_time_comes_and_go_again(desk: ConsoleServer, demo: Caller) -> None:
+def test_news_follow_the_clock_forward_and_back(console: ConsoleServer, demo: ApiClient) -> None:
     before = dates(demo)
-    desk.set_clock("2026-01-20T08:00:00Z")
-    # By then the session has long ended.
+    console.set_clock("2026-01-20T08:00:00Z")
+    # The session has expired by then.
     assert demo.login().status == 200
     assert dates(demo) == ["2026-01-20 08:00:00", *before]
-    desk.set_clock(START)
+    console.set_clock(START)
     assert dates(demo) == before
 
 
-def test_a_session_ends_by_idle_time(desk: ConsoleServer, demo: Caller) -> None:
-    desk.advance(1799)
+def test_session_ends_after_the_idle_time(console: ConsoleServer, demo: ApiClient) -> None:
+    console.advance(1799)
     assert demo.call("GetUrlList").status == 200
-    desk.advance(1799)
+    console.advance(1799)
     assert demo.call("GetUrlList").status == 200
-    desk.advance(1800)
+    console.advance(1800)
     assert demo.call("GetUrlList").error == "login_required"
 
 
-def test_a_session_ends_by_its_lifetime_and_lives_again_when_the_clock_goes_back(
-    desk: ConsoleServer, demo: Caller
-) -> None:
-    desk.advance(43_200)
+def test_expired_session_is_valid_again_when_the_clock_goes_back(console: ConsoleServer, demo: ApiClient) -> None:
+    console.advance(43_200)
     assert demo.call("GetUrlList").error == "login_required"
-    desk.set_clock(START)
+    console.set_clock(START)
     assert demo.call("GetUrlList").status == 200
 
 
-def test_a_session_of_later_lives_on_when_the_clock_goes_back_and_idles_out_from_there(
-    desk: ConsoleServer, visitor: Caller
-) -> None:
-    desk.advance(10_000)
-    assert visitor.login().status == 200
-    desk.advance(-9000)
-    assert visitor.call("GetUrlList").status == 200
-    desk.advance(1800)
-    assert visitor.call("GetUrlList").error == "login_required"
+def test_session_survives_when_the_clock_goes_back_before_it(console: ConsoleServer, client: ApiClient) -> None:
+    console.advance(10_000)
+    assert client.login().status == 200
+    console.advance(-9000)
+    assert client.call("GetUrlList").status == 200
+    console.advance(1800)
+    assert client.call("GetUrlList").error == "login_required"
 
 
-def test_failed_logins_are_forgotten_when_their_time_has_passed(desk: ConsoleServer, visitor: Caller) -> None:
+def test_failed_logins_expire_with_the_clock(console: ConsoleServer, client: ApiClient) -> None:
     for _ in range(10):
-        assert visitor.login(password="wrong").error == "invalid_credentials"
-    refused = visitor.login()
-    assert refused.error == "too_many_requests"
-    assert refused.header("Retry-After") == "60"
-    desk.advance(300)
-    assert visitor.login().status == 200
+        assert client.login(password="wrong").error == "invalid_credentials"
+    reply = client.login()
+    assert reply.error == "too_many_requests"
+    assert reply.header("Retry-After") == "60"
+    console.advance(300)
+    assert client.login().status == 200
 
 
-def test_and_when_the_clock_goes_back_before_it(desk: ConsoleServer, visitor: Caller) -> None:
+def test_failed_logins_do_not_count_before_their_time(console: ConsoleServer, client: ApiClient) -> None:
     for _ in range(10):
-        assert visitor.login(password="wrong").error == "invalid_credentials"
-    desk.advance(-3600)
-    assert visitor.login().status == 200
+        assert client.login(password="wrong").error == "invalid_credentials"
+    console.advance(-3600)
+    assert client.login().status == 200
 
 
-def test_the_token_cookie_expires_by_the_served_clock(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.set_clock("2027-01-01T00:00:00Z")
-    cookie = visitor.open().set_cookies["csrftoken"]
+def test_csrf_cookie_expires_by_the_test_clock(console: ConsoleServer, client: ApiClient) -> None:
+    console.set_clock("2027-01-01T00:00:00Z")
+    cookie = client.open().set_cookies["csrftoken"]
     expires = parsedate_to_datetime(cookie.partition("Expires=")[2].partition(";")[0])
     assert expires == datetime(2027, 12, 31, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("moment", ["1971-01-01T00:00:00Z", "8999-12-31T23:59:59Z"])
-def test_all_works_at_the_ends_of_time(desk: ConsoleServer, visitor: Caller, moment: str) -> None:
-    desk.set_clock(moment)
-    assert visitor.login().status == 200
+def test_console_works_at_the_limits_of_the_clock(console: ConsoleServer, client: ApiClient, moment: str) -> None:
+    console.set_clock(moment)
+    assert client.login().status == 200
     for action in ("GetConsumptionsEstimated", "GetNews", "GetUsageLimits"):
-        assert visitor.call(action).status == 200
+        assert client.call(action).status == 200
 
 
-def test_a_moment_without_its_zone_is_not_sent(desk: ConsoleServer) -> None:
+def test_time_without_a_zone_is_not_sent(console: ConsoleServer) -> None:
     with pytest.raises(ValueError, match="time zone"):
-        desk.set_clock(datetime(2026, 1, 1))  # noqa: DTZ001
+        console.set_clock(datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 @pytest.mark.parametrize(
@@ -166,15 +162,15 @@ def test_a_moment_without_its_zone_is_not_sent(desk: ConsoleServer) -> None:
         (b'{"now": "\xff"}', "malformed_body", None),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_the_clock_left_alone(
-    control: Control, visitor: Caller, body: bytes, error: str, field: str | None
+def test_invalid_clock_request_is_rejected_and_changes_nothing(
+    control: Control, client: ApiClient, body: bytes, error: str, field: str | None
 ) -> None:
-    refused = control("clock", body)
-    assert (refused.error, refused.envelope.get("field")) == (error, field)
-    assert told(visitor) == {"now": START, "fixed": True}
+    reply = control("clock", body)
+    assert (reply.error, reply.envelope.get("field")) == (error, field)
+    assert clock_state(client) == {"now": START, "fixed": True}
 
 
-def test_a_refusal_says_what_must_be_given_in_both_languages(control: Control) -> None:
+def test_clock_error_is_explained_in_both_languages(control: Control) -> None:
     english = control("clock", b'{"now": "soon"}').envelope["message"]
     assert english == "The field 'now' must be a time, such as 2026-01-31T08:00:00Z."
     chinese = control("clock", b'{"now": "soon"}', Accept_Language="zh").envelope["message"]

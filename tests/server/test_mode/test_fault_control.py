@@ -1,4 +1,4 @@
-"""Failures to order: which calls they strike, what a caller then sees, and how often."""
+"""Fault injection: which requests are affected, what the client sees, and how often."""
 
 import http.client
 import json
@@ -12,52 +12,52 @@ from cloudconsole.server.test_mode.faults import CATALOGUE
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.testing import ConsoleServer, ServerNotStarted
 from tests.e2e.processes import eventually
-from tests.harness import Caller, OverHttp
+from tests.harness import ApiClient, HttpTransport
 from tests.server.test_mode.conftest import Control
 
 
-def order(control: Control, **fields: Any) -> list[dict[str, Any]]:
-    """The faults that are to come once this one was asked for."""
+def inject(control: Control, **fields: Any) -> list[dict[str, Any]]:
+    """Inject a fault and return all pending ones."""
     faults: list[dict[str, Any]] = control("fault", json.dumps(fields).encode()).data["faults"]
     return faults
 
 
 @pytest.mark.parametrize("kind", ApiError.__subclasses__(), ids=lambda kind: kind.error)
-def test_every_error_of_the_catalogue_can_be_ordered(
-    desk: ConsoleServer, visitor: Caller, kind: type[ApiError]
+def test_every_error_of_the_catalogue_can_be_injected(
+    console: ConsoleServer, client: ApiClient, kind: type[ApiError]
 ) -> None:
-    desk.fault(kind.error)
-    refused = visitor.open()
-    assert (refused.status, refused.error) == (kind.code, kind.error)
-    assert "{" not in refused.envelope["message"]
-    assert visitor.open().status == 200
+    console.fault(kind.error)
+    reply = client.open()
+    assert (reply.status, reply.error) == (kind.code, kind.error)
+    assert "{" not in reply.envelope["message"]
+    assert client.open().status == 200
 
 
 def test_the_catalogue_has_every_error() -> None:
     assert set(CATALOGUE.values()) == set(ApiError.__subclasses__())
 
 
-def test_it_strikes_so_many_calls_and_no_more(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.fault("upstream_failed", times=3)
-    assert [visitor.open().status for _ in range(4)] == [502, 502, 502, 200]
+def test_fault_affects_the_given_number_of_requests(console: ConsoleServer, client: ApiClient) -> None:
+    console.fault("upstream_failed", times=3)
+    assert [client.open().status for _ in range(4)] == [502, 502, 502, 200]
 
 
-def test_every_call_of_the_interface_is_struck_unless_one_is_named(desk: ConsoleServer, demo: Caller) -> None:
-    desk.fault("internal_error", times=4)
+def test_fault_affects_every_api_request_by_default(console: ConsoleServer, demo: ApiClient) -> None:
+    console.fault("internal_error", times=4)
     replies = [demo.open(), demo.call("GetUrlList"), demo.login(), demo.logout()]
     assert [reply.error for reply in replies] == ["internal_error"] * 4
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/", "/docs/", "/openapi.json"])
-def test_what_is_no_call_is_not(desk: ConsoleServer, visitor: Caller, path: str) -> None:
-    desk.fault("internal_error")
-    assert visitor.send("GET", path).status == 200
-    assert visitor.open().error == "internal_error"
+def test_fault_does_not_affect_other_paths(console: ConsoleServer, client: ApiClient, path: str) -> None:
+    console.fault("internal_error")
+    assert client.send("GET", path).status == 200
+    assert client.open().error == "internal_error"
 
 
 @pytest.mark.parametrize("as_form", [False, True])
-def test_one_action_is_struck_and_the_others_are_not(desk: ConsoleServer, demo: Caller, as_form: bool) -> None:
-    desk.fault("unavailable", call="GetDomainDetail")
+def test_fault_can_be_limited_to_one_action(console: ConsoleServer, demo: ApiClient, as_form: bool) -> None:
+    console.fault("unavailable", call="GetDomainDetail")
     assert demo.call("GetNews", as_form=as_form).status == 200
     assert demo.open().status == 200
     assert demo.call("GetDomainDetail", as_form=as_form, domainId="206813").error == "unavailable"
@@ -65,123 +65,123 @@ def test_one_action_is_struck_and_the_others_are_not(desk: ConsoleServer, demo: 
 
 
 @pytest.mark.parametrize("call", ["login", "logout", "welcome"])
-def test_one_other_call_is_struck(desk: ConsoleServer, demo: Caller, call: str) -> None:
-    desk.fault("unavailable", call=call)
-    calls = {"login": demo.login, "logout": demo.logout, "welcome": demo.open}
+def test_fault_can_be_limited_to_one_operation(console: ConsoleServer, demo: ApiClient, call: str) -> None:
+    console.fault("unavailable", call=call)
+    operations = {"login": demo.login, "logout": demo.logout, "welcome": demo.open}
     assert demo.call("GetNews").status == 200
-    assert calls[call]().error == "unavailable"
+    assert operations[call]().error == "unavailable"
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"action": 1}', b"\xff", b'{"action": "GetNewss"}'])
-def test_bodies_without_an_action_are_refused_as_ever(desk: ConsoleServer, demo: Caller, body: bytes) -> None:
-    desk.fault("unavailable", call="GetNews")
+def test_invalid_body_does_not_trigger_a_fault(console: ConsoleServer, demo: ApiClient, body: bytes) -> None:
+    console.fault("unavailable", call="GetNews")
     headers = {"Content-Type": "application/json", "X-CSRFToken": demo.token}
     assert demo.send("POST", "/api/", headers, body).status in (400, 404)
     assert demo.call("GetNews").error == "unavailable"
 
 
-def test_a_body_that_is_too_large_is_refused_as_ever(desk: ConsoleServer, demo: Caller) -> None:
-    desk.fault("unavailable", call="GetNews")
+def test_oversized_body_does_not_trigger_a_fault(console: ConsoleServer, demo: ApiClient) -> None:
+    console.fault("unavailable", call="GetNews")
     assert demo.call("GetNews", more="x" * 70_000).error == "body_too_large"
 
 
-def test_several_strike_in_the_order_of_asking(desk: ConsoleServer, demo: Caller) -> None:
-    desk.fault("unavailable", call="login")
-    desk.fault("upstream_timeout")
-    desk.fault(status=418)
+def test_faults_apply_in_the_order_of_injection(console: ConsoleServer, demo: ApiClient) -> None:
+    console.fault("unavailable", call="login")
+    console.fault("upstream_timeout")
+    console.fault(status=418)
     assert demo.open().error == "upstream_timeout"
     assert demo.login().error == "unavailable"
     assert demo.open().status == 418
 
 
-def test_a_bare_status_has_no_envelope(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.fault(status=503, retry_after=9)
-    reply = visitor.open()
+def test_a_bare_status_has_no_envelope(console: ConsoleServer, client: ApiClient) -> None:
+    console.fault(status=503, retry_after=9)
+    reply = client.open()
     assert (reply.status, reply.body, reply.header("Retry-After")) == (503, b"", "9")
     assert reply.set_cookies == {}
 
 
 @pytest.mark.parametrize("status", [200, 204, 304, 599])
-def test_any_status_can_be_ordered(desk: ConsoleServer, visitor: Caller, status: int) -> None:
-    desk.fault(status=status)
-    assert (visitor.open().status, visitor.open().status) == (status, 200)
+def test_any_status_can_be_injected(console: ConsoleServer, client: ApiClient, status: int) -> None:
+    console.fault(status=status)
+    assert (client.open().status, client.open().status) == (status, 200)
 
 
 @pytest.mark.parametrize("error", ["too_many_requests", "unavailable", "upstream_failed"])
-def test_the_wait_can_be_chosen(desk: ConsoleServer, visitor: Caller, error: str) -> None:
-    desk.fault(error, retry_after=0)
-    assert visitor.open().header("Retry-After") == "0"
+def test_retry_after_can_be_set(console: ConsoleServer, client: ApiClient, error: str) -> None:
+    console.fault(error, retry_after=0)
+    assert client.open().header("Retry-After") == "0"
 
 
-def test_a_dropped_connection_gives_no_answer(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.fault(drop=True)
+def test_dropped_connection_gets_no_response(console: ConsoleServer, client: ApiClient) -> None:
+    console.fault(drop=True)
     with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
-        visitor.open()
-    assert visitor.open().status == 200
+        client.open()
+    assert client.open().status == 200
 
 
-def test_other_connections_stand_when_one_is_dropped(desk: ConsoleServer, visitor: Caller) -> None:
-    other = OverHttp(desk.address)
+def test_dropping_one_connection_leaves_others_open(console: ConsoleServer, client: ApiClient) -> None:
+    other = HttpTransport(console.address)
     assert other.send("GET", "/api/", []).status == 200
-    desk.fault(drop=True)
+    console.fault(drop=True)
     with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
-        visitor.open()
+        client.open()
     assert other.send("GET", "/api/", []).status == 200
     other.close()
 
 
-def test_a_delayed_call_is_answered_as_ever_but_later(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.fault(delay=0.3)
+def test_delayed_request_succeeds_later(console: ConsoleServer, client: ApiClient) -> None:
+    console.fault(delay=0.3)
     started = time.monotonic()
-    assert visitor.open().status == 200
+    assert client.open().status == 200
     assert time.monotonic() - started >= 0.3
 
 
-def test_a_delay_comes_before_an_error(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.fault("unavailable", delay=0.3)
+def test_delay_precedes_an_error(console: ConsoleServer, client: ApiClient) -> None:
+    console.fault("unavailable", delay=0.3)
     started = time.monotonic()
-    assert visitor.open().error == "unavailable"
+    assert client.open().error == "unavailable"
     assert time.monotonic() - started >= 0.3
 
 
-def test_others_are_answered_during_a_delay(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.fault(delay=60, call="welcome")
-    with closing(http.client.HTTPConnection(desk.address.partition("//")[2], timeout=30)) as waiting:
+def test_other_requests_are_served_during_a_delay(console: ConsoleServer, client: ApiClient) -> None:
+    console.fault(delay=60, call="welcome")
+    with closing(http.client.HTTPConnection(console.address.partition("//")[2], timeout=30)) as waiting:
         waiting.request("GET", "/api/")
-        assert visitor.send("GET", "/healthz").status == 200
+        assert client.send("GET", "/healthz").status == 200
 
 
-def test_a_reset_drops_what_is_being_delayed(desk: ConsoleServer) -> None:
-    desk.fault(delay=60, call="welcome")
-    with closing(http.client.HTTPConnection(desk.address.partition("//")[2], timeout=30)) as waiting:
+def test_reset_drops_delayed_requests(console: ConsoleServer) -> None:
+    console.fault(delay=60, call="welcome")
+    with closing(http.client.HTTPConnection(console.address.partition("//")[2], timeout=30)) as waiting:
         waiting.request("GET", "/api/")
-        eventually(lambda: not desk.faults())
-        desk.reset()
+        eventually(lambda: not console.faults())
+        console.reset()
         with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
             waiting.getresponse()
 
 
-def test_what_is_to_come_is_told_and_can_be_cleared(control: Control, visitor: Caller) -> None:
-    assert order(control, error="unavailable", times=2) == [{"left": 2, "error": "unavailable"}]
-    assert order(control, delay=1.5, call="login") == [
+def test_pending_faults_are_listed_and_can_be_cleared(control: Control, client: ApiClient) -> None:
+    assert inject(control, error="unavailable", times=2) == [{"left": 2, "error": "unavailable"}]
+    assert inject(control, delay=1.5, call="login") == [
         {"left": 2, "error": "unavailable"},
         {"left": 1, "call": "login", "delay": 1.5},
     ]
-    assert order(control, clear=True) == []
-    assert visitor.open().status == 200
+    assert inject(control, clear=True) == []
+    assert client.open().status == 200
 
 
-def test_those_that_are_left_are_told(desk: ConsoleServer, visitor: Caller) -> None:
-    desk.fault("unavailable", times=3)
-    visitor.open()
-    assert desk.faults() == [{"left": 2, "error": "unavailable"}]
-    desk.clear_faults()
-    assert desk.faults() == []
+def test_listed_faults_have_their_remaining_count(console: ConsoleServer, client: ApiClient) -> None:
+    console.fault("unavailable", times=3)
+    client.open()
+    assert console.faults() == [{"left": 2, "error": "unavailable"}]
+    console.clear_faults()
+    assert console.faults() == []
 
 
-def test_clearing_and_asking_in_one_step(control: Control) -> None:
-    order(control, error="unavailable")
-    assert order(control, clear=True, drop=True) == [{"left": 1, "drop": True}]
+def test_faults_can_be_replaced_in_one_request(control: Control) -> None:
+    inject(control, error="unavailable")
+    assert inject(control, clear=True, drop=True) == [{"left": 1, "drop": True}]
 
 
 @pytest.mark.parametrize(
@@ -220,20 +220,20 @@ def test_clearing_and_asking_in_one_step(control: Control) -> None:
         ({"error": "unavailable", "time": 3}, "invalid_field", "time"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_nothing_is_to_come(
-    control: Control, visitor: Caller, fields: dict[str, Any], error: str, field: str
+def test_invalid_fault_is_rejected_and_not_injected(
+    control: Control, client: ApiClient, fields: dict[str, Any], error: str, field: str
 ) -> None:
-    refused = control("fault", json.dumps(fields).encode())
-    assert (refused.error, refused.envelope["field"]) == (error, field)
-    assert visitor.open().status == 200
+    reply = control("fault", json.dumps(fields).encode())
+    assert (reply.error, reply.envelope["field"]) == (error, field)
+    assert client.open().status == 200
 
 
-def test_a_refusal_leaves_what_was_asked_before(control: Control) -> None:
-    order(control, error="unavailable")
+def test_invalid_fault_leaves_pending_faults_unchanged(control: Control) -> None:
+    inject(control, error="unavailable")
     assert control("fault", b'{"clear": true, "error": "nonsense"}').error == "invalid_field"
-    assert order(control, drop=True) == [{"left": 1, "error": "unavailable"}, {"left": 1, "drop": True}]
+    assert inject(control, drop=True) == [{"left": 1, "error": "unavailable"}, {"left": 1, "drop": True}]
 
 
-def test_the_handle_tells_a_refusal(desk: ConsoleServer) -> None:
+def test_invalid_fault_raises_in_the_python_api(console: ConsoleServer) -> None:
     with pytest.raises(ServerNotStarted, match="The field 'times' must be a whole number from 1 to 1000000"):
-        desk.fault("unavailable", times=0)
+        console.fault("unavailable", times=0)

@@ -1,4 +1,4 @@
-"""Steering a console while calls are under way: none of them reaches into what comes after."""
+"""Test mode controls while requests are in progress: no request affects the state after them."""
 
 from collections.abc import Coroutine, Iterator
 from functools import partial
@@ -14,76 +14,78 @@ from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomS
 from cloudconsole.server.test_mode.controls import Controls
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.store.tables import login_failures, sessions
-from tests.conftest import NOON
-from tests.harness import FORM, JSON, Caller, InProcess, Reply
-from tests.server.http.world import cookie_header, login_fields, rows
+from tests.conftest import SAMPLE_TIME
+from tests.harness import FORM, JSON, ApiClient, InProcessTransport, Reply
+from tests.server.http.helpers import cookie_header, login_fields, rows
 
-Call = Coroutine[Any, Any, Reply]
+PendingReply = Coroutine[Any, Any, Reply]
 
 
 @pytest.fixture
-def wire(settings: Settings) -> Iterator[InProcess]:
-    """A console in test mode and in process, where calls made together begin in the order they are named."""
-    clock, seeded = ControllableClock(NOON, fixed=True), SeededRandomSource("tests")
-    console = InProcess(Console(settings, runtime=ServerRuntime(clock, seeded, partial(Controls, clock, seeded))))
+def transport(settings: Settings) -> Iterator[InProcessTransport]:
+    """A console in test mode, in process; requests sent together begin in the given order."""
+    clock, seeded = ControllableClock(SAMPLE_TIME, fixed=True), SeededRandomSource("tests")
+    console = InProcessTransport(
+        Console(settings, runtime=ServerRuntime(clock, seeded, partial(Controls, clock, seeded)))
+    )
     yield console
     console.close()
 
 
-def login(wire: InProcess, password: str = "console-demo") -> Call:
-    token = Caller(wire).open().cookie("csrftoken") or ""
-    fields = login_fields(wire, "demo", password=password, csrfmiddlewaretoken=token)
+def login(transport: InProcessTransport, password: str = "console-demo") -> PendingReply:
+    token = ApiClient(transport).open().cookie("csrftoken") or ""
+    fields = login_fields(transport, "demo", password=password, csrfmiddlewaretoken=token)
     headers = [("Content-Type", FORM), *cookie_header(csrftoken=token)]
-    return wire.asend("POST", "/auth/login/", headers, urlencode(fields).encode())
+    return transport.asend("POST", "/auth/login/", headers, urlencode(fields).encode())
 
 
-def control(wire: InProcess, name: str, body: bytes = b"{}") -> Call:
-    return wire.asend("POST", f"/_test/{name}", [("Content-Type", JSON)], body)
+def control(transport: InProcessTransport, name: str, body: bytes = b"{}") -> PendingReply:
+    return transport.asend("POST", f"/_test/{name}", [("Content-Type", JSON)], body)
 
 
-def test_a_session_being_opened_does_not_outlive_a_reset(wire: InProcess, data: Path) -> None:
-    replies = wire.together(login(wire), control(wire, "reset"))
+def test_session_being_opened_does_not_survive_a_reset(transport: InProcessTransport, data: Path) -> None:
+    replies = transport.gather(login(transport), control(transport, "reset"))
     assert [reply.status for reply in replies] == [200, 200]
     assert rows(data, sessions) == []
 
 
-def test_a_failure_being_found_is_not_counted_after_a_reset(wire: InProcess, data: Path) -> None:
-    replies = wire.together(login(wire, "wrong"), control(wire, "reset"))
+def test_login_failing_during_a_reset_is_not_counted(transport: InProcessTransport, data: Path) -> None:
+    replies = transport.gather(login(transport, "wrong"), control(transport, "reset"))
     assert [reply.status for reply in replies] == [401, 200]
     assert rows(data, login_failures) == []
 
 
-def test_tokens_come_in_their_order_after_it(wire: InProcess) -> None:
-    first = Caller(wire).open().set_cookies
-    wire.together(login(wire), control(wire, "reset"))
-    assert Caller(wire).open().set_cookies == first
+def test_token_sequence_restarts_after_a_concurrent_reset(transport: InProcessTransport) -> None:
+    first = ApiClient(transport).open().set_cookies
+    transport.gather(login(transport), control(transport, "reset"))
+    assert ApiClient(transport).open().set_cookies == first
 
 
-def test_what_comes_during_a_reset_waits_for_its_end(wire: InProcess, data: Path) -> None:
-    waiting = login(wire)
-    replies = wire.together(login(wire), control(wire, "reset"), waiting)
+def test_request_during_a_reset_waits_for_its_end(transport: InProcessTransport, data: Path) -> None:
+    waiting = login(transport)
+    replies = transport.gather(login(transport), control(transport, "reset"), waiting)
     assert [reply.status for reply in replies] == [200, 200, 200]
     assert len(rows(data, sessions)) == 1
 
 
-def test_a_fault_ordered_during_a_reset_comes_after_it(wire: InProcess) -> None:
-    ordered = control(wire, "fault", b'{"error": "unavailable"}')
-    wire.together(login(wire), control(wire, "reset"), ordered)
-    assert Caller(wire).open().error == "unavailable"
+def test_fault_injected_during_a_reset_survives_it(transport: InProcessTransport) -> None:
+    injected = control(transport, "fault", b'{"error": "unavailable"}')
+    transport.gather(login(transport), control(transport, "reset"), injected)
+    assert ApiClient(transport).open().error == "unavailable"
 
 
-def test_no_advance_is_lost(wire: InProcess) -> None:
-    demo = Caller(wire)
+def test_concurrent_clock_advances_all_count(transport: InProcessTransport) -> None:
+    demo = ApiClient(transport)
     assert demo.login().status == 200
-    wire.together(control(wire, "clock", b'{"advance": 100}'))
-    # Its use is written down behind it, and every advance waits for that.
-    used = wire.asend("GET", "/api/", cookie_header(**demo.cookies))
-    replies = wire.together(used, *(control(wire, "clock", b'{"advance": 10}') for _ in range(4)))
+    transport.gather(control(transport, "clock", b'{"advance": 100}'))
+    # Use of the session is recorded in the background, and every advance waits for that write.
+    used = transport.asend("GET", "/api/", cookie_header(**demo.cookies))
+    replies = transport.gather(used, *(control(transport, "clock", b'{"advance": 10}') for _ in range(4)))
     assert replies[-1].data["now"] == "2026-11-15T12:22:20Z"
 
 
-def test_the_console_opens_again_where_a_reset_fails(wire: InProcess, data: Path) -> None:
+def test_console_serves_again_after_a_failed_reset(transport: InProcessTransport, data: Path) -> None:
     (data / "cloud.db").rename(data / "away.db")
-    assert wire.together(control(wire, "reset"))[0].error == "unavailable"
+    assert transport.gather(control(transport, "reset"))[0].error == "unavailable"
     (data / "away.db").rename(data / "cloud.db")
-    assert Caller(wire).open().status == 200
+    assert ApiClient(transport).open().status == 200

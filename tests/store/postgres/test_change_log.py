@@ -1,4 +1,4 @@
-"""Whether a look carries on from the one before, so that its news are all that has changed."""
+"""Whether a poll follows the previous one, so that its news list all changes."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ BEFORE = LogPosition(snapshot="10:12:10", floor=10, server="one", clock=1000.0, 
         {"clock": 999 + RETENTION_SECONDS / 2},
     ],
 )
-def test_a_look_follows_soon_after_on_the_same_server(later: dict[str, Any]) -> None:
+def test_poll_soon_after_on_the_same_server_follows(later: dict[str, Any]) -> None:
     assert BEFORE._replace(**later).follows(BEFORE)
 
 
@@ -32,5 +32,5 @@ def test_a_look_follows_soon_after_on_the_same_server(later: dict[str, Any]) -> 
         {"clock": 999.0},
     ],
 )
-def test_else_everything_may_have_changed(later: dict[str, Any]) -> None:
+def test_poll_after_a_gap_or_on_another_server_does_not_follow(later: dict[str, Any]) -> None:
     assert not BEFORE._replace(**later).follows(BEFORE)

@@ -1,4 +1,4 @@
-"""What SQLite lets stand in a column and PostgreSQL does not."""
+"""Values that SQLite accepts in a column and PostgreSQL rejects."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -26,14 +26,16 @@ def store(data: Path) -> Iterator[dict[DatabaseName, sqlite3.Connection]]:
 
 
 @pytest.mark.parametrize("part", DATABASE_NAMES)
-def test_whatever_a_console_writes_fits(store: dict[DatabaseName, sqlite3.Connection], part: DatabaseName) -> None:
+def test_values_written_by_a_console_are_compatible(
+    store: dict[DatabaseName, sqlite3.Connection], part: DatabaseName
+) -> None:
     store["activity"].execute(SESSION.format(seed="'爱'", expires=2**63 - 1))
     for table in TABLES[part].values():
         assert first_incompatible_value(store[part], table) is None
 
 
 @pytest.mark.parametrize(
-    ("part", "statement", "words"),
+    ("part", "statement", "message"),
     [
         (
             "cloud",
@@ -51,10 +53,10 @@ def test_whatever_a_console_writes_fits(store: dict[DatabaseName, sqlite3.Connec
         ("activity", "INSERT INTO secrets VALUES ('a', 'text')", "secrets a: value is not binary"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(
-    store: dict[DatabaseName, sqlite3.Connection], part: DatabaseName, statement: str, words: str
+def test_incompatible_value_is_reported_with_its_row(
+    store: dict[DatabaseName, sqlite3.Connection], part: DatabaseName, statement: str, message: str
 ) -> None:
     store[part].execute(statement)
     found = [first_incompatible_value(store[part], table) for table in TABLES[part].values()]
-    (told,) = (each for each in found if each is not None)
-    assert words in told
+    (problem,) = (each for each in found if each is not None)
+    assert message in problem

@@ -1,4 +1,4 @@
-"""SQL that is written once, in psycopg's way."""
+"""SQL placeholders in the style of psycopg."""
 
 import pytest
 
@@ -14,5 +14,5 @@ from cloudconsole.store.postgres.reader import to_psycopg_placeholders
         ("ram_mb % 1024", "ram_mb %% 1024"),
     ],
 )
-def test_signs_for_parameters(written: str, sent: str) -> None:
+def test_placeholders_are_converted_for_psycopg(written: str, sent: str) -> None:
     assert to_psycopg_placeholders(written) == sent

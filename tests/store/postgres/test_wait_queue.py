@@ -1,4 +1,4 @@
-"""Who gets a place, in which order, and who is told to come back; the loop is real, nobody reads anything."""
+"""The wait queue of the read pool: order, overload and timeouts, on a real event loop without a database."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,56 +10,56 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.postgres import pool
 from cloudconsole.store.postgres.pool import MAX_WAITING_PER_SLOT, WaitQueue
 
-NUMBER = 2
-FEW = NUMBER * MAX_WAITING_PER_SLOT
-BURST = 3 * FEW
-PATIENCE = 60.0
+SLOTS = 2
+MAX_WAITING = SLOTS * MAX_WAITING_PER_SLOT
+BURST = 3 * MAX_WAITING
+TIMEOUT = 60.0
 
 
 class Readers:
-    """They come one by one, and hold their places until they are sent away."""
+    """Readers that start one by one and hold their slots until they are finished."""
 
     def __init__(self) -> None:
-        self.places = WaitQueue(NUMBER)
+        self.queue = WaitQueue(SLOTS)
         self.reading: list[int] = []
-        self.told: list[int] = []
-        self.gave_up: list[int] = []
+        self.rejected: list[int] = []
+        self.timed_out: list[int] = []
         self.tasks: list[asyncio.Task[None]] = []
-        self._ends: dict[int, asyncio.Event] = {}
+        self._finished: dict[int, asyncio.Event] = {}
 
-    async def come(self, count: int, seconds: float = PATIENCE) -> None:
+    async def start(self, count: int, seconds: float = TIMEOUT) -> None:
         first = len(self.tasks)
         self.tasks += [asyncio.create_task(self._read(number, seconds)) for number in range(first, first + count)]
-        await self._settle()
+        await self._run_pending()
 
-    async def end(self, count: int = 1) -> list[int]:
-        """So many reads, one after the other; gives who began instead."""
+    async def finish(self, count: int = 1) -> list[int]:
+        """Finish this many reads, one after the other; return the readers that started instead."""
         before = set(self.reading)
         for _ in range(count):
-            self._ends[self.reading.pop(0)].set()
-            await self._settle()
+            self._finished[self.reading.pop(0)].set()
+            await self._run_pending()
         return [number for number in self.reading if number not in before]
 
-    async def leave(self) -> None:
+    async def cancel_all(self) -> None:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def _read(self, number: int, seconds: float) -> None:
-        self._ends[number] = asyncio.Event()
+        self._finished[number] = asyncio.Event()
         try:
-            async with self.places.slot(asyncio.get_running_loop().time() + seconds):
+            async with self.queue.slot(asyncio.get_running_loop().time() + seconds):
                 self.reading.append(number)
-                await self._ends[number].wait()
-        except Unavailable as refusal:
-            (self.gave_up if refusal.closes else self.told).append(number)
+                await self._finished[number].wait()
+        except Unavailable as error:
+            (self.timed_out if error.closes else self.rejected).append(number)
 
-    async def _settle(self) -> None:
+    async def _run_pending(self) -> None:
         for _ in range(5):
             await asyncio.sleep(0)
 
 
-Scene = Callable[[Readers], Awaitable[None]]
+AsyncTest = Callable[[Readers], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
@@ -67,129 +67,129 @@ def _small_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "BURST", BURST)
 
 
-def scene(played: Scene) -> Callable[[], None]:
-    @wraps(played)
+def async_test(function: AsyncTest) -> Callable[[], None]:
+    @wraps(function)
     def test() -> None:
-        async def play() -> None:
+        async def run() -> None:
             readers = Readers()
-            await played(readers)
-            await readers.leave()
+            await function(readers)
+            await readers.cancel_all()
 
-        asyncio.run(play())
+        asyncio.run(run())
 
     del test.__wrapped__
     return test
 
 
-@scene
-async def test_so_many_read_at_once(readers: Readers) -> None:
-    await readers.come(NUMBER + 1)
-    assert readers.reading == list(range(NUMBER))
+@async_test
+async def test_concurrent_reads_are_limited_to_the_slots(readers: Readers) -> None:
+    await readers.start(SLOTS + 1)
+    assert readers.reading == list(range(SLOTS))
 
 
-@scene
-async def test_a_burst_is_served_in_turn(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST)
-    assert await readers.end(BURST) == [NUMBER + BURST - 2, NUMBER + BURST - 1]
-    assert (readers.told, readers.gave_up) == ([], [])
+@async_test
+async def test_burst_is_served_in_order(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST)
+    assert await readers.finish(BURST) == [SLOTS + BURST - 2, SLOTS + BURST - 1]
+    assert (readers.rejected, readers.timed_out) == ([], [])
 
 
-@scene
-async def test_in_a_crowd_the_last_few_are_served(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST + 1)
+@async_test
+async def test_overload_serves_the_newest_waiting_reads(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST + 1)
     last = len(readers.tasks) - 1
-    assert await readers.end() == [last - FEW + 1]
-    await readers.come(1)
-    assert await readers.end() == [last - FEW + 2]
+    assert await readers.finish() == [last - MAX_WAITING + 1]
+    await readers.start(1)
+    assert await readers.finish() == [last - MAX_WAITING + 2]
 
 
-@scene
-async def test_in_a_crowd_one_is_told_to_come_back_for_each_that_was_served(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST + 1)
-    assert readers.told == []
-    await readers.end(3)
-    assert readers.told == [NUMBER, NUMBER + 1, NUMBER + 2]
+@async_test
+async def test_overload_rejects_one_read_per_served_read(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST + 1)
+    assert readers.rejected == []
+    await readers.finish(3)
+    assert readers.rejected == [SLOTS, SLOTS + 1, SLOTS + 2]
 
 
-@scene
-async def test_in_a_crowd_newcomers_take_the_places_of_others_in_line(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST + 1)
-    await readers.come(FEW)
-    assert await readers.end() == [len(readers.tasks) - FEW]
+@async_test
+async def test_new_reads_displace_waiting_ones_during_overload(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST + 1)
+    await readers.start(MAX_WAITING)
+    assert await readers.finish() == [len(readers.tasks) - MAX_WAITING]
 
 
-@scene
-async def test_once_nobody_reads_all_who_were_to_leave_are_told(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST + 1)
-    await readers.end(FEW + NUMBER)
+@async_test
+async def test_idle_queue_rejects_all_displaced_reads(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST + 1)
+    await readers.finish(MAX_WAITING + SLOTS)
     assert readers.reading == []
-    assert sorted(readers.told) == list(range(NUMBER, NUMBER + BURST + 1 - FEW))
+    assert sorted(readers.rejected) == list(range(SLOTS, SLOTS + BURST + 1 - MAX_WAITING))
 
 
-@scene
-async def test_after_a_crowd_a_burst_is_served_again(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST + 1)
-    await readers.end(FEW + NUMBER)
-    told = len(readers.told)
-    await readers.come(NUMBER + BURST)
-    await readers.end(NUMBER + BURST)
-    assert (len(readers.told), readers.reading) == (told, [])
+@async_test
+async def test_burst_after_an_overload_is_served(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST + 1)
+    await readers.finish(MAX_WAITING + SLOTS)
+    rejected = len(readers.rejected)
+    await readers.start(SLOTS + BURST)
+    await readers.finish(SLOTS + BURST)
+    assert (len(readers.rejected), readers.reading) == (rejected, [])
 
 
-@scene
-async def test_a_crowd_is_gone_when_nobody_waits_though_someone_reads(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST + 1)
-    for _ in range(BURST + 1 - FEW):
-        await readers.end()
-        await readers.come(1)
-    await readers.end(FEW + 1)
-    assert len(readers.reading) == NUMBER - 1
-    first_in_line = len(readers.tasks) + 1
-    await readers.come(1 + FEW + 1)
-    assert await readers.end() == [first_in_line]
+@async_test
+async def test_overload_ends_when_no_read_waits(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST + 1)
+    for _ in range(BURST + 1 - MAX_WAITING):
+        await readers.finish()
+        await readers.start(1)
+    await readers.finish(MAX_WAITING + 1)
+    assert len(readers.reading) == SLOTS - 1
+    first_waiting = len(readers.tasks) + 1
+    await readers.start(1 + MAX_WAITING + 1)
+    assert await readers.finish() == [first_waiting]
 
 
-@scene
-async def test_a_crowd_stays_while_someone_is_to_be_told(readers: Readers) -> None:
-    await readers.come(NUMBER + BURST + 1)
-    await readers.end(FEW + 1)
-    first_in_line = len(readers.tasks) + NUMBER - 1
-    await readers.come(NUMBER - 1 + FEW + 1)
-    assert await readers.end() == [first_in_line + 1]
+@async_test
+async def test_overload_lasts_while_rejections_are_pending(readers: Readers) -> None:
+    await readers.start(SLOTS + BURST + 1)
+    await readers.finish(MAX_WAITING + 1)
+    first_waiting = len(readers.tasks) + SLOTS - 1
+    await readers.start(SLOTS - 1 + MAX_WAITING + 1)
+    assert await readers.finish() == [first_waiting + 1]
 
 
-@scene
-async def test_who_has_no_place_in_time_gives_up(readers: Readers) -> None:
-    await readers.come(NUMBER)
-    await readers.come(1, seconds=0)
-    await asyncio.wait(readers.tasks[NUMBER:])
-    assert readers.gave_up == [NUMBER]
-    await readers.come(1)
-    assert await readers.end() == [NUMBER + 1]
+@async_test
+async def test_waiting_read_times_out(readers: Readers) -> None:
+    await readers.start(SLOTS)
+    await readers.start(1, seconds=0)
+    await asyncio.wait(readers.tasks[SLOTS:])
+    assert readers.timed_out == [SLOTS]
+    await readers.start(1)
+    assert await readers.finish() == [SLOTS + 1]
 
 
-@scene
-async def test_in_a_crowd_too_nobody_waits_longer_than_that(readers: Readers) -> None:
-    await readers.come(NUMBER)
-    await readers.come(BURST + 1, seconds=0)
-    await asyncio.wait(readers.tasks[NUMBER:])
-    assert readers.gave_up == list(range(NUMBER, NUMBER + BURST + 1))
+@async_test
+async def test_waiting_reads_time_out_during_overload(readers: Readers) -> None:
+    await readers.start(SLOTS)
+    await readers.start(BURST + 1, seconds=0)
+    await asyncio.wait(readers.tasks[SLOTS:])
+    assert readers.timed_out == list(range(SLOTS, SLOTS + BURST + 1))
 
 
-@scene
-async def test_who_goes_away_is_passed_over(readers: Readers) -> None:
-    await readers.come(NUMBER + 2)
-    readers.tasks[NUMBER].cancel()
-    assert await readers.end() == [NUMBER + 1]
+@async_test
+async def test_cancelled_read_is_skipped(readers: Readers) -> None:
+    await readers.start(SLOTS + 2)
+    readers.tasks[SLOTS].cancel()
+    assert await readers.finish() == [SLOTS + 1]
 
 
-@scene
-async def test_a_place_that_came_in_the_moment_of_going_away_is_the_next_ones(readers: Readers) -> None:
-    await readers.come(NUMBER - 1)
-    async with readers.places.slot(asyncio.get_running_loop().time() + PATIENCE):
-        await readers.come(2)
-    goes, stays = readers.tasks[NUMBER - 1 :]
-    goes.cancel()
-    await asyncio.wait([goes])
-    await readers.come(0)
-    assert readers.reading[-1] == readers.tasks.index(stays)
+@async_test
+async def test_slot_granted_to_a_cancelled_read_is_passed_on(readers: Readers) -> None:
+    await readers.start(SLOTS - 1)
+    async with readers.queue.slot(asyncio.get_running_loop().time() + TIMEOUT):
+        await readers.start(2)
+    cancelled, waiting = readers.tasks[SLOTS - 1 :]
+    cancelled.cancel()
+    await asyncio.wait([cancelled])
+    await readers.start(0)
+    assert readers.reading[-1] == readers.tasks.index(waiting)

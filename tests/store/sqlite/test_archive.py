@@ -1,4 +1,4 @@
-"""Archives that were made to use up memory or disk, and compressed ones that were not."""
+"""Archives crafted to exhaust memory or disk space, and valid compressed ones."""
 
 import bz2
 import gzip
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.embedded_only
 
 NOW = 1_800_000_000
 HUGE = 64 * 1024 * 1024
-LITTLE = 8 * 1024 * 1024
+MAX_MEMORY = 8 * 1024 * 1024
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def header(kind: bytes, size: int, name: str = "header") -> bytes:
     return member.tobuf(tarfile.GNU_FORMAT)
 
 
-def peak_of(read: Callable[[], object]) -> int:
+def peak_memory(read: Callable[[], object]) -> int:
     tracemalloc.start()
     try:
         read()
@@ -66,10 +66,10 @@ def peak_of(read: Callable[[], object]) -> int:
         tarfile.DIRTYPE,
     ],
 )
-@pytest.mark.parametrize("place", ["first", "behind the manifest"])
-def test_a_header_of_any_size_takes_no_memory(backup: Path, target: Path, kind: bytes, place: str) -> None:
+@pytest.mark.parametrize("position", ["first", "behind the manifest"])
+def test_huge_header_uses_little_memory(backup: Path, target: Path, kind: bytes, position: str) -> None:
     with tarfile.open(backup) as tar:
-        size = tar.getmember("cloud.db").offset if place != "first" else 0
+        size = tar.getmember("cloud.db").offset if position != "first" else 0
     bomb = backup.read_bytes()[:size] + header(kind, HUGE)
     backup.write_bytes(gzip.compress(bomb + bytes(HUGE), compresslevel=1))
 
@@ -77,25 +77,25 @@ def test_a_header_of_any_size_takes_no_memory(backup: Path, target: Path, kind: 
         with pytest.raises(StoreError, match="is not a"):
             read_archive(backup, target)
 
-    assert peak_of(read) < LITTLE
+    assert peak_memory(read) < MAX_MEMORY
     assert sum(file.stat().st_size for file in target.iterdir()) == 0
 
 
-def test_a_manifest_of_any_size_takes_no_memory(backup: Path, target: Path) -> None:
+def test_huge_manifest_uses_little_memory(backup: Path, target: Path) -> None:
     backup.write_bytes(gzip.compress(header(tarfile.REGTYPE, HUGE, MANIFEST) + bytes(HUGE), compresslevel=1))
 
     def read() -> None:
         with pytest.raises(StoreError, match="does not start with"):
             read_archive(backup, target)
 
-    assert peak_of(read) < LITTLE
+    assert peak_memory(read) < MAX_MEMORY
 
 
-def test_reading_a_good_backup_takes_little_memory_however_large_it_is(backup: Path, target: Path) -> None:
-    assert peak_of(lambda: read_archive(backup, target)) < LITTLE
+def test_reading_a_valid_backup_uses_little_memory(backup: Path, target: Path) -> None:
+    assert peak_memory(lambda: read_archive(backup, target)) < MAX_MEMORY
 
 
-def test_what_says_to_be_larger_than_the_disk_is_refused_at_once(backup: Path, target: Path) -> None:
+def test_backup_larger_than_the_disk_is_rejected_at_once(backup: Path, target: Path) -> None:
     manifest = f'{{"format": 1, "version": "1", "made_at": "2027-01-15T08:00:00Z", "files": {{{entries(10**17)}}}}}'
     content = manifest.encode()
     with tarfile.open(backup, "w") as tar:
@@ -106,7 +106,7 @@ def test_what_says_to_be_larger_than_the_disk_is_refused_at_once(backup: Path, t
         read_archive(backup, target)
 
 
-def test_what_would_leave_too_little_room_for_serving_is_refused(
+def test_backup_that_leaves_too_little_space_is_rejected(
     backup: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = disk_usage(target).free
@@ -116,7 +116,7 @@ def test_what_would_leave_too_little_room_for_serving_is_refused(
     assert list(target.iterdir()) == []
 
 
-def test_a_size_below_nothing_is_refused(backup: Path, target: Path) -> None:
+def test_negative_size_is_rejected(backup: Path, target: Path) -> None:
     content = f'{{"format": 1, "version": "1", "made_at": "2027-01-15T08:00:00Z", "files": {{{entries(-1)}}}}}'.encode()
     with tarfile.open(backup, "w") as tar:
         member = tarfile.TarInfo(MANIFEST)
@@ -130,9 +130,9 @@ def entries(size: int) -> str:
     return ", ".join(f'"{part}": {{"bytes": {size}, "sha256": "", "revision": "0001"}}' for part in DATABASE_NAMES)
 
 
-def test_xz_is_not_given_all_the_memory_that_it_asks_for(backup: Path, target: Path) -> None:
+def test_memory_of_xz_is_limited(backup: Path, target: Path) -> None:
     packed = bytearray(lzma.compress(backup.read_bytes()))
-    # Behind the stream's 12 bytes of header: the block's size, flags, the filter LZMA2 and its dictionary's size.
+    # After the 12-byte stream header: block size, flags, the LZMA2 filter and its dictionary size.
     end = 12 + (packed[12] + 1) * 4
     assert packed[14:16] == b"\x21\x01"
     packed[16] = 40  # 4 GiB
@@ -142,7 +142,7 @@ def test_xz_is_not_given_all_the_memory_that_it_asks_for(backup: Path, target: P
         read_archive(backup, target)
 
 
-def one_after_another(compress: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+def in_two_streams(compress: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     return lambda content: compress(content[:5000]) + compress(content[5000:])
 
 
@@ -153,12 +153,12 @@ def one_after_another(compress: Callable[[bytes], bytes]) -> Callable[[bytes], b
         bz2.compress,
         lzma.compress,
         lambda content: lzma.compress(content, preset=9),
-        one_after_another(gzip.compress),
-        one_after_another(bz2.compress),
-        one_after_another(lzma.compress),
+        in_two_streams(gzip.compress),
+        in_two_streams(bz2.compress),
+        in_two_streams(lzma.compress),
     ],
 )
-def test_compressed_backups_are_taken(backup: Path, target: Path, compress: Callable[[bytes], bytes]) -> None:
+def test_compressed_backups_are_accepted(backup: Path, target: Path, compress: Callable[[bytes], bytes]) -> None:
     read_archive(backup, target)
     plain = {part: database_file(target, part).read_bytes() for part in DATABASE_NAMES}
     backup.write_bytes(compress(backup.read_bytes()))
@@ -167,7 +167,7 @@ def test_compressed_backups_are_taken(backup: Path, target: Path, compress: Call
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_compressed_backups_that_were_cut_are_refused(
+def test_truncated_compressed_backups_are_rejected(
     backup: Path, target: Path, compress: Callable[[bytes], bytes]
 ) -> None:
     packed = compress(backup.read_bytes())
@@ -176,8 +176,8 @@ def test_compressed_backups_that_were_cut_are_refused(
         read_archive(backup, target)
 
 
-def repacked(backup: Path, **headers: str) -> None:
-    """The same backup, with an extended header for each file."""
+def repack(backup: Path, **headers: str) -> None:
+    """Rewrite the backup with an extended header for each file."""
     with tarfile.open(backup) as tar:
         contents = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
     with tarfile.open(backup, "w", format=tarfile.PAX_FORMAT) as tar:
@@ -188,13 +188,13 @@ def repacked(backup: Path, **headers: str) -> None:
             tar.addfile(member, io.BytesIO(content))
 
 
-def test_the_size_of_a_very_large_file_is_taken_from_its_extended_header(backup: Path, target: Path) -> None:
-    repacked(backup, size="{size}")
+def test_size_is_read_from_the_extended_header(backup: Path, target: Path) -> None:
+    repack(backup, size="{size}")
     assert set(read_archive(backup, target).files) == set(DATABASE_NAMES)
 
 
 @pytest.mark.parametrize("headers", [{"path": "cloud.db"}, {"size": "-5"}, {"size": "{size}", "uid": "1"}])
-def test_an_extended_header_that_says_more_is_refused(backup: Path, target: Path, headers: dict[str, str]) -> None:
-    repacked(backup, **headers)
+def test_extended_header_with_other_content_is_rejected(backup: Path, target: Path, headers: dict[str, str]) -> None:
+    repack(backup, **headers)
     with pytest.raises(StoreError, match="a header has unexpected content"):
         read_archive(backup, target)

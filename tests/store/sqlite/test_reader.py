@@ -1,4 +1,4 @@
-"""Reading: of one moment inside a snapshot, the newest outside of one; and word of what was committed since."""
+"""Reads, consistent inside a snapshot and current outside, and the change feed."""
 
 import asyncio
 from pathlib import Path
@@ -15,8 +15,8 @@ from cloudconsole.store.sqlite.reader import SqliteReader
 pytestmark = pytest.mark.embedded_only
 
 COUNT = "SELECT COUNT(*) FROM nodes"
-IN_THE_CLOUD = "INSERT INTO tenants (id, name) VALUES (1, 'a')"
-IN_THE_ACTIVITY = "INSERT INTO secrets (name, value) VALUES ('a', x'00')"
+CLOUD_INSERT = "INSERT INTO tenants (id, name) VALUES (1, 'a')"
+ACTIVITY_INSERT = "INSERT INTO secrets (name, value) VALUES ('a', x'00')"
 
 
 def commit(folder: Path, sql: str, *, part: DatabaseName = "cloud", keep: bool = True) -> None:
@@ -44,33 +44,33 @@ def test_a_read_sees_what_was_committed_before_it(folder: Path, reader: SqliteRe
     assert count(reader) == 1
 
 
-def test_in_a_snapshot_all_reads_are_of_one_moment(folder: Path, reader: SqliteReader) -> None:
+def test_reads_in_a_snapshot_are_consistent(folder: Path, reader: SqliteReader) -> None:
     async def read_while_another_commits() -> None:
-        async with reader.snapshot() as moment:
-            before = await moment.one(COUNT), await moment.shared_stamp()
+        async with reader.snapshot() as snapshot:
+            before = await snapshot.one(COUNT), await snapshot.shared_stamp()
             add_node(folder, "a")
-            assert (await moment.one(COUNT), await moment.shared_stamp()) == before
-        async with reader.snapshot() as moment:
-            assert await moment.one(COUNT) == (1,)
-            assert await moment.shared_stamp() != before[1]
+            assert (await snapshot.one(COUNT), await snapshot.shared_stamp()) == before
+        async with reader.snapshot() as snapshot:
+            assert await snapshot.one(COUNT) == (1,)
+            assert await snapshot.shared_stamp() != before[1]
 
     asyncio.run(read_while_another_commits())
 
 
-def test_the_shared_stamp_stands_while_nothing_shared_changes(folder: Path, reader: SqliteReader) -> None:
+def test_shared_stamp_is_stable_while_nothing_shared_changes(folder: Path, reader: SqliteReader) -> None:
     async def stamp() -> int:
-        async with reader.snapshot() as moment:
-            return await moment.shared_stamp()
+        async with reader.snapshot() as snapshot:
+            return await snapshot.shared_stamp()
 
     before = asyncio.run(stamp())
-    commit(folder, IN_THE_ACTIVITY, part="activity")
+    commit(folder, ACTIVITY_INSERT, part="activity")
     assert asyncio.run(stamp()) == before
 
 
-def test_a_snapshot_ends_with_an_error_too(folder: Path, reader: SqliteReader) -> None:
+def test_error_ends_the_snapshot(folder: Path, reader: SqliteReader) -> None:
     async def fail() -> None:
-        async with reader.snapshot() as moment:
-            await moment.one("SELECT nothing")
+        async with reader.snapshot() as snapshot:
+            await snapshot.one("SELECT nothing")
 
     with pytest.raises(Unavailable):
         asyncio.run(fail())
@@ -78,97 +78,93 @@ def test_a_snapshot_ends_with_an_error_too(folder: Path, reader: SqliteReader) -
     assert count(reader) == 1
 
 
-def test_nothing_can_be_written(reader: SqliteReader) -> None:
+def test_reader_cannot_write(reader: SqliteReader) -> None:
     with pytest.raises(Unavailable):
         asyncio.run(reader.one("INSERT INTO nodes (name) VALUES ('a')"))
 
 
-# Numbered changes
+# Change feed
 
 
-class Known(NamedTuple):
+class Versions(NamedTuple):
     latest: int
-    of_tenant: int
-    of_session: int
+    tenant: int
+    session: int
 
 
-def known(reader: SqliteReader) -> Known:
-    return Known(reader.changes.latest, reader.changes.tenant_version(1), reader.changes.session_version(b"hash"))
+def versions(reader: SqliteReader) -> Versions:
+    return Versions(reader.changes.latest, reader.changes.tenant_version(1), reader.changes.session_version(b"hash"))
 
 
-def look(reader: SqliteReader) -> Known:
+def poll(reader: SqliteReader) -> Versions:
     asyncio.run(reader.changes.poll())
-    return known(reader)
+    return versions(reader)
 
 
-def test_what_was_kept_before_the_first_look_holds_no_more(reader: SqliteReader) -> None:
+def test_first_poll_invalidates_everything(reader: SqliteReader) -> None:
     before = reader.changes.latest
-    assert look(reader) == (before + 1, before + 1, before + 1)
+    assert poll(reader) == (before + 1, before + 1, before + 1)
 
 
-def test_what_was_read_after_a_look_holds_while_nothing_happens(reader: SqliteReader) -> None:
-    assert len({look(reader) for _ in range(10)}) == 1
+def test_polls_without_commits_change_nothing(reader: SqliteReader) -> None:
+    assert len({poll(reader) for _ in range(10)}) == 1
 
 
-def test_a_commit_to_the_cloud_is_a_change_of_every_tenant_and_of_no_session(
-    folder: Path, reader: SqliteReader
-) -> None:
-    before = look(reader)
-    commit(folder, IN_THE_CLOUD)
-    after = look(reader)
-    assert after == (before.latest + 1, before.latest + 1, before.of_session)
-    assert reader.changes.tenant_version(2) == after.of_tenant
+def test_cloud_commit_changes_every_tenant_and_no_session(folder: Path, reader: SqliteReader) -> None:
+    before = poll(reader)
+    commit(folder, CLOUD_INSERT)
+    after = poll(reader)
+    assert after == (before.latest + 1, before.latest + 1, before.session)
+    assert reader.changes.tenant_version(2) == after.tenant
 
 
-def test_a_commit_to_the_activity_is_a_change_of_every_session_and_of_no_tenant(
-    folder: Path, reader: SqliteReader
-) -> None:
-    before = look(reader)
-    commit(folder, IN_THE_ACTIVITY, part="activity")
-    after = look(reader)
-    assert after == (before.latest + 1, before.of_tenant, before.latest + 1)
-    assert reader.changes.session_version(b"another") == after.of_session
+def test_activity_commit_changes_every_session_and_no_tenant(folder: Path, reader: SqliteReader) -> None:
+    before = poll(reader)
+    commit(folder, ACTIVITY_INSERT, part="activity")
+    after = poll(reader)
+    assert after == (before.latest + 1, before.tenant, before.latest + 1)
+    assert reader.changes.session_version(b"another") == after.session
 
 
-def test_commits_to_both_are_one_change_of_everything(folder: Path, reader: SqliteReader) -> None:
-    before = look(reader)
-    commit(folder, IN_THE_CLOUD)
-    commit(folder, IN_THE_ACTIVITY, part="activity")
-    assert look(reader) == (before.latest + 1,) * 3
+def test_commits_to_both_databases_are_one_change(folder: Path, reader: SqliteReader) -> None:
+    before = poll(reader)
+    commit(folder, CLOUD_INSERT)
+    commit(folder, ACTIVITY_INSERT, part="activity")
+    assert poll(reader) == (before.latest + 1,) * 3
 
 
-def test_each_look_gives_what_it_finds_a_number_of_its_own(folder: Path, reader: SqliteReader) -> None:
-    first = look(reader)
-    commit(folder, IN_THE_CLOUD)
-    second = look(reader)
-    commit(folder, IN_THE_ACTIVITY, part="activity")
-    assert look(reader) == (first.latest + 2, second.of_tenant, first.latest + 2)
+def test_each_poll_numbers_its_changes(folder: Path, reader: SqliteReader) -> None:
+    first = poll(reader)
+    commit(folder, CLOUD_INSERT)
+    second = poll(reader)
+    commit(folder, ACTIVITY_INSERT, part="activity")
+    assert poll(reader) == (first.latest + 2, second.tenant, first.latest + 2)
 
 
-def test_a_change_is_unknown_until_somebody_looks(folder: Path, reader: SqliteReader) -> None:
-    before = look(reader)
-    commit(folder, IN_THE_CLOUD)
-    assert known(reader) == before
-    assert look(reader) != before
+def test_change_is_unknown_until_the_next_poll(folder: Path, reader: SqliteReader) -> None:
+    before = poll(reader)
+    commit(folder, CLOUD_INSERT)
+    assert versions(reader) == before
+    assert poll(reader) != before
 
 
-def test_what_was_taken_back_is_no_change(folder: Path, reader: SqliteReader) -> None:
-    before = look(reader)
-    commit(folder, IN_THE_CLOUD, keep=False)
-    assert look(reader) == before
+def test_rolled_back_transaction_is_not_a_change(folder: Path, reader: SqliteReader) -> None:
+    before = poll(reader)
+    commit(folder, CLOUD_INSERT, keep=False)
+    assert poll(reader) == before
 
 
-def test_reading_is_no_change(reader: SqliteReader) -> None:
+def test_read_is_not_a_change(reader: SqliteReader) -> None:
     async def read() -> None:
-        async with reader.snapshot() as moment:
-            await moment.all("SELECT * FROM tenants")
+        async with reader.snapshot() as snapshot:
+            await snapshot.all("SELECT * FROM tenants")
 
-    before = look(reader)
+    before = poll(reader)
     asyncio.run(read())
-    assert look(reader) == before
+    assert poll(reader) == before
 
 
-def test_where_nothing_can_be_learnt_a_look_fails(reader: SqliteReader) -> None:
+def test_poll_of_a_closed_reader_fails(reader: SqliteReader) -> None:
     reader.close()
     with pytest.raises(Unavailable):
-        look(reader)
+        poll(reader)

@@ -1,4 +1,4 @@
-"""The embedded store as a whole: made where there is none, and read for as long as that is asked for."""
+"""The embedded store: creation, reads and writes."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,25 +21,25 @@ async def is_current(store: Store) -> bool:
         return await unexpected_revisions(reader) == []
 
 
-def test_it_is_called_by_its_folder(tmp_path: Path) -> None:
+def test_store_is_named_by_its_directory(tmp_path: Path) -> None:
     assert str(SqliteStore(tmp_path / "data")) == f"the store in {tmp_path}/data"
 
 
-def test_nobody_has_to_wait_before_saying_that_a_change_is_made(folder: Path) -> None:
+def test_embedded_store_needs_no_replication_wait(folder: Path) -> None:
     assert SqliteStore(folder).replication_wait_seconds == 0
 
 
-@pytest.mark.parametrize("way", [SqliteStore.migrate, SqliteStore.prepare])
-def test_it_is_made_where_there_is_none(tmp_path: Path, way: Callable[[SqliteStore], None]) -> None:
+@pytest.mark.parametrize("create", [SqliteStore.migrate, SqliteStore.prepare])
+def test_missing_store_is_created(tmp_path: Path, create: Callable[[SqliteStore], None]) -> None:
     store = SqliteStore(tmp_path / "data")
     assert not store.exists()
-    way(store)
+    create(store)
     assert store.exists()
     assert asyncio.run(is_current(store))
 
 
 @pytest.mark.parametrize("part", DATABASE_NAMES)
-def test_tables_that_are_not_ours_are_refused(tmp_path: Path, part: DatabaseName) -> None:
+def test_missing_database_is_not_current(tmp_path: Path, part: DatabaseName) -> None:
     store = SqliteStore(tmp_path)
     with pytest.raises(StoreError):
         store.require_current(part)
@@ -47,7 +47,7 @@ def test_tables_that_are_not_ours_are_refused(tmp_path: Path, part: DatabaseName
     store.require_current(part)
 
 
-def test_what_is_written_to_it_is_read(folder: Path) -> None:
+def test_written_rows_are_read(folder: Path) -> None:
     store = SqliteStore(folder)
     with store.opened("cloud") as engine, engine.begin() as connection:
         connection.execute(nodes.insert().values(name="north"))
@@ -63,7 +63,7 @@ def test_what_is_written_to_it_is_read(folder: Path) -> None:
     engine.dispose()
 
 
-def test_a_reader_is_closed_when_it_is_done_with(folder: Path) -> None:
+def test_reader_is_closed_after_use(folder: Path) -> None:
     async def read_too_late() -> None:
         async with run_with_reader(SqliteStore(folder)) as reader:
             pass

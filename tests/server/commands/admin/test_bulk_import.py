@@ -1,4 +1,4 @@
-"""`cloudconsole admin import` as an operator meets it."""
+"""`cloudconsole admin import` on the command line."""
 
 import json
 import os
@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION as SHARE
+from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION
 from cloudconsole.store.base import read_only
 from cloudconsole.store.tables import resources
 from tests.e2e.processes import eventually
 from tests.e2e.test_durability import assert_sound, assert_totals_right
-from tests.fork_server import WarmProcess
-from tests.harness import Caller, OverHttp, clean_environment, running_server
+from tests.fork_server import ForkedProcess
+from tests.harness import ApiClient, HttpTransport, clean_environment, running_server
 from tests.operator import clouds
 from tests.server.commands.conftest import Run
-from tests.stores import flags_of, opened
+from tests.stores import database_flags, opened
 from tests.terminal import Terminal
 
 LINE = '{"tenant": "demo", "id": "imp-%d", "kind": "floating_ip", "name": "ip %d", "started": "2026-02-01T00:00:00Z"}\n'
-"""Demo's quota of them is less than some of these files have."""
+"""Some of the test files have more of these than demo's quota allows."""
 
 
-def write(folder: Path, count: int, end: str = "") -> Path:
-    file = folder / "many.jsonl"
+def write(directory: Path, count: int, end: str = "") -> Path:
+    file = directory / "many.jsonl"
     with file.open("w") as lines:
         lines.writelines(LINE % (number, number) for number in range(count))
         lines.write(end)
@@ -45,14 +45,14 @@ def imported(data: Path) -> int:
         return int(connection.scalar(count) or 0)
 
 
-def test_an_import_says_what_it_did(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+def test_import_prints_a_summary(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 5), "--data", data)
     assert (done.code, done.err) == (0, "")
     assert done.out == "resources: 5 added, 0 already there\n"
     assert imported(data) == 5
 
 
-def test_a_refused_line_says_how_to_go_on(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+def test_invalid_line_says_how_to_continue(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     file = write(tmp_path, 3, end='{"tenant": "demo"}\n')
     done = cloudconsole("admin", "import", file, "--data", data)
     assert done.code == 1
@@ -64,7 +64,7 @@ def test_a_refused_line_says_how_to_go_on(cloudconsole: Run, data: Path, tmp_pat
     assert imported(data) == 3
 
 
-def test_a_refused_first_line_leaves_nothing_to_go_on_from(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+def test_invalid_first_line_imports_nothing(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 0, end="\nnonsense\n"), "--data", data)
     assert done.out == (
         "resources: 0 added, 0 already there\n"
@@ -79,7 +79,7 @@ def test_a_dry_run_says_what_would_be_added(cloudconsole: Run, data: Path, tmp_p
     assert done.out == ("resources: 2 would be added, 1 already there\ndry run: nothing was changed\n")
 
 
-def test_the_summary_can_be_had_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+def test_summary_can_be_printed_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     file = write(tmp_path, 2, end="[]\n")
     cloudconsole("admin", "import", write(tmp_path, 1), "--data", data)
     done = cloudconsole("admin", "import", write(tmp_path, 2, end="[]\n"), "--data", data, "--json")
@@ -90,16 +90,14 @@ def test_the_summary_can_be_had_as_json(cloudconsole: Run, data: Path, tmp_path:
     assert str(file) in done.err
 
 
-def test_standard_input_is_read(cloudconsole: Run, data: Path) -> None:
+def test_import_reads_standard_input(cloudconsole: Run, data: Path) -> None:
     content = LINE % (1, 1) + "nonsense\n"
     done = cloudconsole("admin", "import", "-", "--data", data, stdin=content.encode())
     assert done.err.startswith("standard input:2: is not JSON")
     assert imported(data) == 1
 
 
-def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
-    cloudconsole: Run, data: Path, tmp_path: Path
-) -> None:
+def test_dry_run_reports_errors_and_changes_nothing(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     before = contents(data)
     done = cloudconsole("admin", "import", write(tmp_path, 200), "--data", data, "--dry-run")
     assert done.code == 1
@@ -136,43 +134,47 @@ def test_force_is_needed_over_quota(cloudconsole: Run, data: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "."])
-def test_a_file_that_cannot_be_read_is_refused(cloudconsole: Run, data: Path, tmp_path: Path, name: str) -> None:
+def test_unreadable_file_is_rejected(cloudconsole: Run, data: Path, tmp_path: Path, name: str) -> None:
     done = cloudconsole("admin", "import", tmp_path / name, "--data", data)
     assert done.code == 1
     assert done.err.startswith(f"cloudconsole: {tmp_path / name} cannot be read: ")
 
 
 @pytest.mark.embedded_only
-def test_a_folder_without_a_store_is_refused_and_stays_as_it_is(cloudconsole: Run, tmp_path: Path) -> None:
+def test_missing_store_is_rejected_and_not_created(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 1), "--data", tmp_path / "none")
     assert done.err == f"cloudconsole: no store in {tmp_path / 'none'}: pass its directory with --data\n"
     assert not (tmp_path / "none").exists()
 
 
-def test_a_terminal_gets_a_bar_and_the_summary(data: Path, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "admin", "import", str(write(tmp_path, 5)), "--data", str(data), *flags_of(data))
+def test_terminal_shows_a_progress_bar_and_a_summary(data: Path, tmp_path: Path) -> None:
+    terminal = Terminal(
+        tmp_path, "admin", "import", str(write(tmp_path, 5)), "--data", str(data), *database_flags(data)
+    )
     assert terminal.end() == 0
     assert "lines/s" in terminal.shown
     assert "resources: 5 added" in terminal.shown
 
 
-def importing(file: Path | str, data: Path, *more: str) -> WarmProcess:
-    arguments = ["admin", "import", str(file), "--data", str(data), *flags_of(data), "--force", *more]
-    return WarmProcess(
+def start_import(file: Path | str, data: Path, *options: str) -> ForkedProcess:
+    arguments = ["admin", "import", str(file), "--data", str(data), *database_flags(data), "--force", *options]
+    return ForkedProcess(
         arguments, clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
 @pytest.mark.embedded_only
-def test_a_killed_import_goes_on_to_exactly_the_whole(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
-    count = 8 * SHARE
+def test_killed_import_can_be_resumed_without_loss(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    count = 8 * LINES_PER_TRANSACTION
     file = write(tmp_path, count)
-    process = importing(file, data)
+    process = start_import(file, data)
     eventually(lambda: imported(data))
     process.kill()
     process.communicate(timeout=60)
     so_far = imported(data)
-    assert so_far in range(SHARE, count + 1, SHARE), "a transaction is in as a whole or not at all"
+    assert so_far in range(LINES_PER_TRANSACTION, count + 1, LINES_PER_TRANSACTION), (
+        "a transaction is applied entirely or not at all"
+    )
     assert_sound(data)
     assert_totals_right(data)
     done = cloudconsole("admin", "import", file, "--data", data, "--force")
@@ -183,33 +185,33 @@ def test_a_killed_import_goes_on_to_exactly_the_whole(cloudconsole: Run, data: P
 
 @pytest.mark.embedded_only
 @pytest.mark.parametrize("as_json", [False, True])
-def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_whole(
+def test_import_is_incomplete_if_the_store_is_restored_meanwhile(
     cloudconsole: Run, data: Path, tmp_path: Path, as_json: bool
 ) -> None:
     cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
-    process = importing("-", data, *(["--json"] if as_json else []))
+    process = start_import("-", data, *(["--json"] if as_json else []))
     assert process.stdin is not None
-    process.stdin.writelines(LINE % (number, number) for number in range(SHARE + 500))
+    process.stdin.writelines(LINE % (number, number) for number in range(LINES_PER_TRANSACTION + 500))
     process.stdin.flush()
     eventually(lambda: imported(data))
     assert cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes").code == 0
-    said, complaint = process.communicate(timeout=60)
-    words = "the store was restored during the import, and imported lines may be gone: run the same command again"
-    assert (process.returncode, complaint) == (1, f"cloudconsole: {words}\n")
-    told = {"added": 0, "existing": 0, "complete": False, "dry_run": False, "problems": []}
-    assert (json.loads(said) if as_json else said) == (told if as_json else "")
+    output, errors = process.communicate(timeout=60)
+    message = "the store was restored during the import, and imported lines may be gone: run the same command again"
+    assert (process.returncode, errors) == (1, f"cloudconsole: {message}\n")
+    summary = {"added": 0, "existing": 0, "complete": False, "dry_run": False, "problems": []}
+    assert (json.loads(output) if as_json else output) == (summary if as_json else "")
     assert imported(data) == 0
 
 
 @pytest.mark.embedded_only
-def test_what_a_killed_dry_run_leaves_is_gone_after_the_next(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
-    process = importing("-", data, "--dry-run")
+def test_leftovers_of_a_killed_dry_run_are_removed(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    process = start_import("-", data, "--dry-run")
     eventually(lambda: list(data.glob(".dry-run-*/cloud.db-wal")))
-    (left,) = data.glob(".dry-run-*")
-    os.utime(left, (0, 0))
+    (leftovers,) = data.glob(".dry-run-*")
+    os.utime(leftovers, (0, 0))
     for argument in ([], ["--dry-run"]):
         assert cloudconsole("admin", "import", write(tmp_path, 1), "--data", data, *argument).code == 0
-        assert left.is_dir(), "it is at work"
+        assert leftovers.is_dir(), "its dry run is still running"
     process.kill()
     process.communicate(timeout=60)
     assert cloudconsole("admin", "import", write(tmp_path, 1), "--data", data, "--dry-run").code == 0
@@ -217,35 +219,35 @@ def test_what_a_killed_dry_run_leaves_is_gone_after_the_next(cloudconsole: Run, 
 
 
 @pytest.mark.embedded_only
-def test_an_interrupted_import_says_how_to_go_on(data: Path) -> None:
-    process = importing("-", data)
+def test_interrupted_import_says_how_to_continue(data: Path) -> None:
+    process = start_import("-", data)
     assert process.stdin is not None
-    process.stdin.writelines(LINE % (number, number) for number in range(SHARE + 500))
+    process.stdin.writelines(LINE % (number, number) for number in range(LINES_PER_TRANSACTION + 500))
     process.stdin.flush()
     eventually(lambda: imported(data))
     process.send_signal(signal.SIGINT)
-    said, complaint = process.communicate(timeout=60)
-    assert (process.returncode, complaint) == (130, "")
-    assert said == (
-        f"resources: {SHARE} added, 0 already there\n"
-        f"stopped after importing {SHARE} lines: run the command again to continue\n"
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "")
+    assert output == (
+        f"resources: {LINES_PER_TRANSACTION} added, 0 already there\n"
+        f"stopped after importing {LINES_PER_TRANSACTION} lines: run the command again to continue\n"
     )
     assert_totals_right(data)
 
 
 @pytest.mark.embedded_only
-def test_a_console_serves_during_an_import_and_shows_what_came_in(tmp_path: Path) -> None:
+def test_console_serves_requests_during_an_import(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
-        wire = OverHttp(server.base)
-        caller = Caller(wire)
-        assert caller.login().status == 200
-        before = caller.call("GetUsageLimits").data["totalFloatingIpsUsed"]
-        process = importing(write(tmp_path, 15_000), tmp_path / "data")
+        transport = HttpTransport(server.base)
+        client = ApiClient(transport)
+        assert client.login().status == 200
+        before = client.call("GetUsageLimits").data["totalFloatingIpsUsed"]
+        process = start_import(write(tmp_path, 15_000), tmp_path / "data")
         while process.poll() is None:
-            assert caller.call("GetUsageLimits").status == 200
-            visitor = Caller(wire)
-            assert visitor.login("other", "console-other").status == 200
+            assert client.call("GetUsageLimits").status == 200
+            other = ApiClient(transport)
+            assert other.login("other", "console-other").status == 200
         assert process.communicate()[0] == "resources: 15000 added, 0 already there\n"
-        assert caller.call("GetUsageLimits").data["totalFloatingIpsUsed"] == before + 15_000
-        wire.close()
+        assert client.call("GetUsageLimits").data["totalFloatingIpsUsed"] == before + 15_000
+        transport.close()
     assert_totals_right(tmp_path / "data")

@@ -1,4 +1,4 @@
-"""`cloudconsole admin load` and the rules; and what the commands over a whole store give as JSON."""
+"""`cloudconsole admin load` and its rules, and the JSON output of commands for the whole store."""
 
 import json
 from pathlib import Path
@@ -9,36 +9,36 @@ from tests.operator.clouds import HEAD
 from tests.server.commands.conftest import Run
 
 KEYPAIR = "{id: k, kind: keypair, name: k, started: 2026-01-01}"
-OVER = f"{HEAD}tenants: [{{name: t, quotas: {{keypairs: 0}}, resources: [{KEYPAIR}]}}]"
+OVER_QUOTA = f"{HEAD}tenants: [{{name: t, quotas: {{keypairs: 0}}, resources: [{KEYPAIR}]}}]"
 
 
 @pytest.mark.embedded_only
-def test_a_file_over_quota_is_refused_and_leaves_no_store_behind(cloudconsole: Run, tmp_path: Path) -> None:
-    (tmp_path / "over.yaml").write_text(OVER)
+def test_file_over_quota_is_rejected_and_leaves_no_store(cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "over.yaml").write_text(OVER_QUOTA)
     command = ("admin", "load", tmp_path / "over.yaml", "--data", tmp_path / "new")
-    words = "the tenant t is over quota (keypairs: 0 of 0 in use, 1 more requested); use --force to override"
-    for more in ((), ("--dry-run",)):
-        done = cloudconsole(*command, *more)
-        assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
+    message = "the tenant t is over quota (keypairs: 0 of 0 in use, 1 more requested); use --force to override"
+    for options in ((), ("--dry-run",)):
+        done = cloudconsole(*command, *options)
+        assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {message}\n")
         assert not (tmp_path / "new").exists()
     assert cloudconsole(*command, "--force").code == 0
     assert cloudconsole(*command).out == "nothing to change\n"
 
 
-def test_a_file_without_the_last_operator_is_refused(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+def test_file_without_an_operator_is_rejected(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     (tmp_path / "none.yaml").write_text("version: 1\n")
     done = cloudconsole("admin", "load", tmp_path / "none.yaml", "--data", data)
-    words = "this leaves no operator who can log in (operator can now): keep one; use --force to override"
-    assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
+    message = "this leaves no operator who can log in (operator can now): keep one; use --force to override"
+    assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {message}\n")
     assert cloudconsole("admin", "load", tmp_path / "none.yaml", "--data", data, "--force").code == 0
 
 
 @pytest.mark.embedded_only
-def test_the_trail_names_the_file(cloudconsole: Run, tmp_path: Path) -> None:
+def test_audit_entry_names_the_file(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(HEAD)
     cloudconsole("admin", "load", tmp_path / "small.yaml", "--data", tmp_path / "new")
-    (line,) = json.loads(cloudconsole("admin", "audit", "--data", tmp_path / "new", "--json").out)
-    assert (line["change"], line["subject"]) == ("load", "small.yaml")
+    (entry,) = json.loads(cloudconsole("admin", "audit", "--data", tmp_path / "new", "--json").out)
+    assert (entry["change"], entry["subject"]) == ("load", "small.yaml")
 
 
 @pytest.mark.embedded_only
@@ -46,7 +46,7 @@ def test_a_load_as_json(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text("version: 1\nnodes: [n]\n")
     command = ("admin", "load", tmp_path / "small.yaml", "--data", tmp_path / "new", "--json")
     changes = {"nodes": {"added": 1, "changed": 0, "removed": 0}}
-    tried, done, again = (json.loads(cloudconsole(*command, *more).out) for more in (("--dry-run",), (), ()))
+    tried, done, again = (json.loads(cloudconsole(*command, *options).out) for options in (("--dry-run",), (), ()))
     assert tried == {"changes": changes, "dry_run": True, "new_store": None}
     assert done == {"changes": changes, "dry_run": False, "new_store": str(tmp_path / "new")}
     assert again == {"changes": {}, "dry_run": False, "new_store": None}
@@ -78,11 +78,11 @@ def test_a_load_from_standard_input(
     text = "version: 1\ntenants: [{name: t, accounts: [{username: u, role: operator, password_file: secret}]}]\n"
     done = cloudconsole("admin", "load", name, "--data", tmp_path / "new", stdin=text.encode())
     assert (done.code, done.err) == (0, "")
-    (line,) = json.loads(cloudconsole("admin", "audit", "--data", tmp_path / "new", "--json").out)
-    assert (line["change"], line["subject"]) == ("load", "standard input")
+    (entry,) = json.loads(cloudconsole("admin", "audit", "--data", tmp_path / "new", "--json").out)
+    assert (entry["change"], entry["subject"]) == ("load", "standard input")
 
 
-def test_problems_of_standard_input_are_named_so(cloudconsole: Run, tmp_path: Path) -> None:
+def test_problems_in_standard_input_name_it(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "load", "-", "--data", tmp_path / "new", stdin=b"version: 2\n")
     assert done.code == 1
     assert done.err.startswith("standard input:1: version: ")

@@ -1,4 +1,4 @@
-"""`cloudconsole admin NOUN VERB` in process: what it prints, refuses and takes."""
+"""`cloudconsole admin TYPE VERB` in process: output, accepted arguments and errors."""
 
 import io
 import json
@@ -15,48 +15,48 @@ from cloudconsole.store.activity import hash_username
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import accounts, login_failures, tenants
 from tests.operator.clouds import by_name
-from tests.stores import database_of, flags_of, open_engine, opened
+from tests.stores import database_flags, database_of, open_engine, opened
 
 
 class Admin:
-    """The command line over a store of its own."""
+    """The admin commands for one store."""
 
     def __init__(self, data: Path, output: pytest.CaptureFixture[str]) -> None:
         self.data = data
         self.output = output
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code and what was said on both streams."""
+        """Return the exit code and the text of both streams."""
         self.output.readouterr()
         try:
-            code = main(["admin", *arguments, "--data", str(self.data), *flags_of(self.data)])
+            code = main(["admin", *arguments, "--data", str(self.data), *database_flags(self.data)])
         except SystemExit as stop:
             code = int(stop.code or 0)
-        said = self.output.readouterr()
-        return code, said.out, said.err
+        captured = self.output.readouterr()
+        return code, captured.out, captured.err
 
-    def does(self, *arguments: str) -> str:
+    def run(self, *arguments: str) -> str:
         code, output, errors = self(*arguments)
         assert (code, errors) == (0, "")
         return output
 
-    def reads(self, *arguments: str) -> Any:
-        return json.loads(self.does(*arguments, "--json"))
+    def run_json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json"))
 
-    def refuses(self, *arguments: str) -> str:
+    def expect_error(self, *arguments: str) -> str:
         code, output, errors = self(*arguments)
         assert (code, output) == (1, "")
         assert errors.startswith("cloudconsole: ")
         assert errors.count("\n") == 1
         return errors.removeprefix("cloudconsole: ").rstrip()
 
-    def explains(self, *arguments: str) -> str:
+    def expect_usage_error(self, *arguments: str) -> str:
         code, output, errors = self(*arguments)
         assert (code, output) == (2, "")
         assert errors.count("\n") == 1
         message, _, help_text = errors.rstrip().rpartition("; see ")
-        words = [word for word in arguments[:2] if not word.startswith("-")]
-        assert help_text.startswith(f"cloudconsole admin {words[0]}")
+        names = [word for word in arguments[:2] if not word.startswith("-")]
+        assert help_text.startswith(f"cloudconsole admin {names[0]}")
         assert help_text.endswith(" --help")
         return message.removeprefix("cloudconsole: ")
 
@@ -72,7 +72,7 @@ def password_file(tmp_path: Path) -> str:
     return str(tmp_path / "password")
 
 
-def give_input(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+def set_stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
@@ -84,40 +84,46 @@ def stored_hash(data: Path, username: str) -> str:
         engine.dispose()
 
 
-# Every noun
+# Every entity type
 
 
-@pytest.mark.parametrize("noun", [noun.name for noun in ENTITY_TYPES])
-def test_a_list_is_columns_with_tabs_or_an_array(admin: Admin, noun: str) -> None:
-    lines = admin.does(noun, "list").splitlines()
-    records = admin.reads(noun, "list")
+@pytest.mark.parametrize("entity_type", [entity_type.name for entity_type in ENTITY_TYPES])
+def test_list_is_tab_separated_or_a_json_array(admin: Admin, entity_type: str) -> None:
+    lines = admin.run(entity_type, "list").splitlines()
+    records = admin.run_json(entity_type, "list")
     assert len(records) == len(lines) - 1 > 0
-    assert {line.count("\t") for line in lines} == {lines[0].count("\t")}
+    assert {text.count("\t") for text in lines} == {lines[0].count("\t")}
 
 
-@pytest.mark.parametrize("noun", ENTITY_TYPES, ids=lambda noun: noun.name)
-def test_what_is_listed_can_be_shown(admin: Admin, noun: Any) -> None:
-    record = admin.reads(noun.name, "list")[0]
-    assert admin.reads(noun.name, "show", noun.key_of(record)) == record
-    shown = dict(line.split("\t", 1) for line in admin.does(noun.name, "show", noun.key_of(record)).splitlines())
+@pytest.mark.parametrize("entity_type", ENTITY_TYPES, ids=lambda entity_type: entity_type.name)
+def test_listed_record_can_be_shown(admin: Admin, entity_type: Any) -> None:
+    record = admin.run_json(entity_type.name, "list")[0]
+    assert admin.run_json(entity_type.name, "show", entity_type.key_of(record)) == record
+    shown = dict(
+        text.split("\t", 1) for text in admin.run(entity_type.name, "show", entity_type.key_of(record)).splitlines()
+    )
     assert list(shown) == list(record)
 
 
-@pytest.mark.parametrize("noun", [noun.name for noun in ENTITY_TYPES])
-def test_what_is_not_there_is_refused_in_one_line(admin: Admin, noun: str) -> None:
-    assert admin.refuses(noun, "show", "nothing")
+@pytest.mark.parametrize("entity_type", [entity_type.name for entity_type in ENTITY_TYPES])
+def test_unknown_record_is_reported_in_one_line(admin: Admin, entity_type: str) -> None:
+    assert admin.expect_error(entity_type, "show", "nothing")
 
 
-@pytest.mark.parametrize("noun", [noun for noun in ENTITY_TYPES if "change" in noun.verbs], ids=lambda noun: noun.name)
-def test_a_change_of_nothing_is_wrong_usage(admin: Admin, noun: Any) -> None:
-    key = noun.key_of(admin.reads(noun.name, "list")[0])
-    assert "specify at least one of --" in admin.explains(noun.name, "change", key)
+@pytest.mark.parametrize(
+    "entity_type",
+    [entity_type for entity_type in ENTITY_TYPES if "change" in entity_type.verbs],
+    ids=lambda entity_type: entity_type.name,
+)
+def test_change_without_fields_is_a_usage_error(admin: Admin, entity_type: Any) -> None:
+    key = entity_type.key_of(admin.run_json(entity_type.name, "list")[0])
+    assert "specify at least one of --" in admin.expect_usage_error(entity_type.name, "change", key)
 
 
-@pytest.mark.parametrize("noun", ENTITY_TYPES, ids=lambda noun: noun.name)
-def test_every_verb_has_its_help(admin: Admin, noun: Any) -> None:
-    for verb in noun.verbs:
-        code, output, _ = admin(noun.name, verb, "--help")
+@pytest.mark.parametrize("entity_type", ENTITY_TYPES, ids=lambda entity_type: entity_type.name)
+def test_every_verb_has_help(admin: Admin, entity_type: Any) -> None:
+    for verb in entity_type.verbs:
+        code, output, _ = admin(entity_type.name, verb, "--help")
         assert code == 0
         assert "--data DIR" in output
 
@@ -125,15 +131,15 @@ def test_every_verb_has_its_help(admin: Admin, noun: Any) -> None:
 # Settings
 
 
-def test_a_settings_file_says_where_the_store_is(admin: Admin, tmp_path: Path) -> None:
+def test_config_file_sets_the_store(admin: Admin, tmp_path: Path) -> None:
     file = tmp_path / "console.toml"
     address = database_of(admin.data)
     file.write_text(f'data = "{admin.data}"\n' + (f'database = "{address}"\n' if address else ""))
     assert main(["admin", "tenant", "add", "acme", "--config", str(file)]) == 0
-    assert admin.reads("tenant", "show", "acme") == {"name": "acme"}
+    assert admin.run_json("tenant", "show", "acme") == {"name": "acme"}
 
 
-def test_all_wrong_settings_are_told_each_on_its_line(
+def test_each_invalid_setting_is_reported_on_its_own_line(
     admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "console.toml"
@@ -145,77 +151,77 @@ def test_all_wrong_settings_are_told_each_on_its_line(
     assert second.startswith(f"cloudconsole: {file}: zone: ")
 
 
-# From adding to removing
+# From creation to removal
 
 
-def test_the_life_of_a_tenant_in_words(admin: Admin, password_file: str) -> None:
-    assert admin.does("tenant", "add", "acme") == "tenant acme: added\n"
+def test_tenant_lifecycle_messages(admin: Admin, password_file: str) -> None:
+    assert admin.run("tenant", "add", "acme") == "tenant acme: added\n"
     assert (
-        admin.does("account", "add", "ann", "--tenant", "acme", "--password-file", password_file)
+        admin.run("account", "add", "ann", "--tenant", "acme", "--password-file", password_file)
         == "account ann: added\n"
     )
-    assert admin.does("quota", "change", "acme", "--cores", "-1", "--floating-ips", "3") == "quota acme: changed\n"
-    assert admin.does("tenant", "disable", "acme") == "tenant acme: disabled\n"
-    assert admin.does("tenant", "disable", "acme") == "tenant acme: nothing to change\n"
-    assert admin.does("tenant", "enable", "acme") == "tenant acme: enabled\n"
-    assert admin.does("tenant", "change", "acme", "--name", "apex") == "tenant acme: changed\n"
-    assert admin.refuses("tenant", "remove", "apex") == "the tenant apex cannot be removed: 1 account needs it"
-    assert admin.does("account", "remove", "ann") == "account ann: removed\n"
-    assert admin.does("quota", "reset", "apex") == "quota apex: reset to the defaults\n"
-    assert admin.does("tenant", "remove", "apex") == "tenant apex: removed\n"
+    assert admin.run("quota", "change", "acme", "--cores", "-1", "--floating-ips", "3") == "quota acme: changed\n"
+    assert admin.run("tenant", "disable", "acme") == "tenant acme: disabled\n"
+    assert admin.run("tenant", "disable", "acme") == "tenant acme: nothing to change\n"
+    assert admin.run("tenant", "enable", "acme") == "tenant acme: enabled\n"
+    assert admin.run("tenant", "change", "acme", "--name", "apex") == "tenant acme: changed\n"
+    assert admin.expect_error("tenant", "remove", "apex") == "the tenant apex cannot be removed: 1 account needs it"
+    assert admin.run("account", "remove", "ann") == "account ann: removed\n"
+    assert admin.run("quota", "reset", "apex") == "quota apex: reset to the defaults\n"
+    assert admin.run("tenant", "remove", "apex") == "tenant apex: removed\n"
 
 
 def test_a_resource_over_quota_needs_force(admin: Admin) -> None:
-    admin.does("tenant", "add", "acme")
+    admin.run("tenant", "add", "acme")
     command = ("resource", "add", "i-1", "--tenant", "acme", "--kind", "instance", "--name", "web", "--node", "hk-1")
     sizes = ("--vcpus", "21", "--ram", "1024")
-    assert admin.refuses(*command, *sizes) == (
+    assert admin.expect_error(*command, *sizes) == (
         "over quota (cores: 0 of 20 in use, 21 more requested); use --force to override"
     )
-    assert admin.reads(*command, *sizes, "--force")["vcpus"] == 21
-    assert admin.reads("resource", "end", "i-1")["ended"]
-    assert admin.reads("resource", "list", "--tenant", "acme", "--running") == []
+    assert admin.run_json(*command, *sizes, "--force")["vcpus"] == 21
+    assert admin.run_json("resource", "end", "i-1")["ended"]
+    assert admin.run_json("resource", "list", "--tenant", "acme", "--running") == []
 
 
-def test_a_price_is_named_by_kind_unit_moment_and_node(admin: Admin) -> None:
-    added = admin.does(
+def test_price_key_has_kind_unit_time_and_node(admin: Admin) -> None:
+    added = admin.run(
         "price", "add", "--kind", "volume", "--unit", "gb", "--node", "hk-2", "--price", "0.5", "--from", "2027-01-01"
     )
     assert added == "price volume/gb/2027-01-01T00:00:00Z/hk-2: added\n"
-    changed = admin.reads("price", "change", "volume/gb/2027-01-01/hk-2", "--node", "", "--price", "0.25")
+    changed = admin.run_json("price", "change", "volume/gb/2027-01-01/hk-2", "--node", "", "--price", "0.25")
     assert changed == {"kind": "volume", "unit": "gb", "price": "0.25", "from": "2027-01-01T00:00:00Z"}
-    assert admin.does("price", "remove", "volume/gb/2027-01-01") == "price volume/gb/2027-01-01: removed\n"
+    assert admin.run("price", "remove", "volume/gb/2027-01-01") == "price volume/gb/2027-01-01: removed\n"
 
 
-def test_a_price_of_a_type_has_it_in_its_key_and_its_line(admin: Admin) -> None:
+def test_price_of_a_type_has_it_in_its_key_and_list_entry(admin: Admin) -> None:
     kind = ("--kind", "instance", "--unit", "each", "--type", "m1/small", "--price", "0.12", "--from", "2027-01-01")
     key = "instance:m1%2Fsmall/each/2027-01-01T00:00:00Z"
-    assert admin.does("price", "add", *kind) == f"price {key}: added\n"
+    assert admin.run("price", "add", *kind) == f"price {key}: added\n"
     record = {"kind": "instance", "unit": "each", "type": "m1/small", "price": "0.12", "from": "2027-01-01T00:00:00Z"}
-    assert admin.reads("price", "list", "--type", "m1/small") == [record]
-    head, line = admin.does("price", "list", "--type", "m1/small").splitlines()
-    assert dict(zip(head.split("\t"), line.split("\t"), strict=True))["type"] == "m1/small"
-    changed = admin.reads("price", "change", key, "--type", "")
+    assert admin.run_json("price", "list", "--type", "m1/small") == [record]
+    head, row = admin.run("price", "list", "--type", "m1/small").splitlines()
+    assert dict(zip(head.split("\t"), row.split("\t"), strict=True))["type"] == "m1/small"
+    changed = admin.run_json("price", "change", key, "--type", "")
     assert changed == {name: value for name, value in record.items() if name != "type"}
 
 
-def test_the_project_of_a_tenant_is_set_shown_found_and_taken_away(admin: Admin) -> None:
+def test_project_of_a_tenant_can_be_set_found_and_cleared(admin: Admin) -> None:
     project = "b14723e1@https://identity.example.com"
-    assert admin.does("tenant", "add", "acme", "--project", f"{project}/v3") == "tenant acme: added\n"
-    assert admin.reads("tenant", "show", "acme") == {"name": "acme", "project": project}
-    assert admin.reads("tenant", "list", "--project", f"{project}/") == [{"name": "acme", "project": project}]
-    assert project in admin.does("tenant", "list")
-    assert admin.reads("tenant", "change", "acme", "--project", "") == {"name": "acme"}
+    assert admin.run("tenant", "add", "acme", "--project", f"{project}/v3") == "tenant acme: added\n"
+    assert admin.run_json("tenant", "show", "acme") == {"name": "acme", "project": project}
+    assert admin.run_json("tenant", "list", "--project", f"{project}/") == [{"name": "acme", "project": project}]
+    assert project in admin.run("tenant", "list")
+    assert admin.run_json("tenant", "change", "acme", "--project", "") == {"name": "acme"}
 
 
-def test_times_are_in_the_zone_that_is_given(admin: Admin) -> None:
+def test_times_are_in_the_given_time_zone(admin: Admin) -> None:
     command = ("news", "add", "--title", "x", "--url", "https://e.example.com/", "--date", "2027-01-01")
-    assert admin.reads(*command, "--time-zone", "Asia/Shanghai")["date"] == "2026-12-31T16:00:00Z"
+    assert admin.run_json(*command, "--time-zone", "Asia/Shanghai")["date"] == "2026-12-31T16:00:00Z"
 
 
-def test_structured_parts_come_as_json_or_from_a_file(admin: Admin, tmp_path: Path) -> None:
+def test_structured_fields_can_be_json_or_a_file(admin: Admin, tmp_path: Path) -> None:
     (tmp_path / "origin.json").write_text('{"originIps": ["192.0.2.7"], "advOriginConfigs": {"weight": 1.50}}')
-    changed = admin.does(
+    changed = admin.run(
         "domain", "change", "206813", "--cache-behaviors", '[{"ttl": 5}]',
         "--origin-config", f"@{tmp_path / 'origin.json'}", "--service-areas", "mainland", "--json",
     )  # fmt: skip
@@ -225,7 +231,7 @@ def test_structured_parts_come_as_json_or_from_a_file(admin: Admin, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["flavor", "change", "1", "--ram", "much"], "argument --ram: must be a whole number"),
         (["flavor", "change", "1", "--ram", "1.5"], "argument --ram: must be a whole number"),
@@ -252,12 +258,12 @@ def test_structured_parts_come_as_json_or_from_a_file(admin: Admin, tmp_path: Pa
         (["tenant", "--json", "list"], "unknown option --json: put a command's options after the command"),
     ],
 )  # fmt: skip
-def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str) -> None:
-    assert words in admin.explains(*arguments)
+def test_usage_error_is_explained(admin: Admin, arguments: list[str], message: str) -> None:
+    assert message in admin.expect_usage_error(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["flavor", "change", "1", "--ram", "0"], "--ram: must be at least 1"),
         (
@@ -308,78 +314,78 @@ def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str
         (["tenant", "add", "\udcff"], "NAME: contains half of a surrogate pair"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(admin: Admin, arguments: list[str], words: str) -> None:
-    before = admin.does("dump")
-    assert words in admin.refuses(*arguments)
-    assert admin.does("dump") == before
+def test_invalid_value_is_rejected_in_one_line(admin: Admin, arguments: list[str], message: str) -> None:
+    before = admin.run("dump")
+    assert message in admin.expect_error(*arguments)
+    assert admin.run("dump") == before
 
 
-def test_a_dump_with_names_of_old_loads_into_the_store_it_is_of_and_into_no_other(admin: Admin, tmp_path: Path) -> None:
+def test_dump_with_legacy_names_loads_only_into_its_own_store(admin: Admin, tmp_path: Path) -> None:
     with opened(admin.data, "cloud") as engine, engine.begin() as connection:
         connection.execute(tenants.update().where(tenants.c.name == "other").values(name="other "))
     file = str(tmp_path / "cloud.yaml")
-    admin.does("dump", file)
-    assert admin.does("load", file) == "nothing to change\n"
+    admin.run("dump", file)
+    assert admin.run("load", file) == "nothing to change\n"
     code, _, errors = Admin(tmp_path / "new", admin.output)("load", file)
     assert code == 1
     assert errors.endswith(".name: must not begin or end with a space\n")
     assert not (tmp_path / "new").exists()
 
 
-def test_where_there_is_no_store_none_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_store_is_not_created(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     admin = Admin(tmp_path / "nowhere", capsys)
-    assert "no store in" in admin.refuses("tenant", "list")
-    assert "no store in" in admin.refuses("tenant", "add", "acme")
-    assert "no store in" in admin.refuses("audit", "--access")
+    assert "no store in" in admin.expect_error("tenant", "list")
+    assert "no store in" in admin.expect_error("tenant", "add", "acme")
+    assert "no store in" in admin.expect_error("audit", "--access")
     assert not (tmp_path / "nowhere").exists()
 
 
 # Lists
 
 
-def test_a_cut_list_says_where_to_go_on(admin: Admin) -> None:
-    whole = admin.reads("flavor", "list")
+def test_truncated_list_says_how_to_continue(admin: Admin) -> None:
+    whole = admin.run_json("flavor", "list")
     code, output, errors = admin("flavor", "list", "--limit", "2", "--json")
     assert (code, json.loads(output)) == (0, whole[:2])
     after = errors.removeprefix("more results: continue with --after ").rstrip()
-    assert admin.reads("flavor", "list", "--after", after) == whole[2:]
+    assert admin.run_json("flavor", "list", "--after", after) == whole[2:]
 
 
 def test_filters_narrow_a_list(admin: Admin) -> None:
-    everything = admin.reads("resource", "list")
-    wanted = [one for one in everything if one["tenant"] == "demo" and one["kind"] == "volume"]
-    assert admin.reads("resource", "list", "--tenant", "demo", "--kind", "volume") == wanted != []
+    everything = admin.run_json("resource", "list")
+    expected = [one for one in everything if one["tenant"] == "demo" and one["kind"] == "volume"]
+    assert admin.run_json("resource", "list", "--tenant", "demo", "--kind", "volume") == expected != []
     first = everything[0]
-    assert first in admin.reads("resource", "list", "--prefix", first["id"])
-    assert first in admin.reads("resource", "list", "--prefix", first["name"][:3])
-    assert admin.reads("resource", "list", "--prefix", "no such thing") == []
+    assert first in admin.run_json("resource", "list", "--prefix", first["id"])
+    assert first in admin.run_json("resource", "list", "--prefix", first["name"][:3])
+    assert admin.run_json("resource", "list", "--prefix", "no such thing") == []
 
 
-def test_a_long_list_is_whole_when_it_is_not_for_a_terminal(admin: Admin) -> None:
-    assert len(admin.does("flavor", "list").splitlines()) == 51
+def test_list_is_complete_without_a_terminal(admin: Admin) -> None:
+    assert len(admin.run("flavor", "list").splitlines()) == 51
 
 
 # Passwords
 
 
-def test_a_password_comes_from_a_file(admin: Admin, password_file: str) -> None:
-    assert admin.does("account", "password", "demo", "--password-file", password_file) == (
+def test_password_is_read_from_a_file(admin: Admin, password_file: str) -> None:
+    assert admin.run("account", "password", "demo", "--password-file", password_file) == (
         "account demo: password changed, sessions ended\n"
     )
     assert password_matches(stored_hash(admin.data, "demo"), "a secret word")
 
 
-@pytest.mark.parametrize("line", [b"a secret word\n", b"a secret word\r\nanother line\n", b"a secret word"])
-def test_a_password_comes_as_one_line_on_standard_input(
-    admin: Admin, monkeypatch: pytest.MonkeyPatch, line: bytes
+@pytest.mark.parametrize("content", [b"a secret word\n", b"a secret word\r\nanother line\n", b"a secret word"])
+def test_password_is_the_first_line_of_standard_input(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    give_input(monkeypatch, line)
-    admin.does("account", "password", "demo", "--password-stdin")
+    set_stdin(monkeypatch, content)
+    admin.run("account", "password", "demo", "--password-stdin")
     assert password_matches(stored_hash(admin.data, "demo"), "a secret word")
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
         (b"", "a password must have 8 to 1024 characters"),
         (b"\n", "a password must have 8 to 1024 characters"),
@@ -388,12 +394,12 @@ def test_a_password_comes_as_one_line_on_standard_input(
         (b"\xff\n", "must be UTF-8 text"),
     ],
 )
-def test_what_is_no_password_is_refused(
-    admin: Admin, monkeypatch: pytest.MonkeyPatch, content: bytes, words: str
+def test_invalid_password_is_rejected(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str
 ) -> None:
     before = stored_hash(admin.data, "demo")
-    give_input(monkeypatch, content)
-    assert words in admin.refuses("account", "password", "demo", "--password-stdin")
+    set_stdin(monkeypatch, content)
+    assert message in admin.expect_error("account", "password", "demo", "--password-stdin")
     assert stored_hash(admin.data, "demo") == before
 
 
@@ -403,77 +409,79 @@ def test_what_is_no_password_is_refused(
 def test_an_operators_password_needs_twelve_characters(
     admin: Admin, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
-    give_input(monkeypatch, b"eleven char\n")
-    refused = admin.refuses("account", *arguments, "--password-stdin")
-    assert "an operator's password must have 12 to 1024 characters" in refused
+    set_stdin(monkeypatch, b"eleven char\n")
+    error = admin.expect_error("account", *arguments, "--password-stdin")
+    assert "an operator's password must have 12 to 1024 characters" in error
 
 
 @pytest.mark.parametrize("name", ["", "missing", "empty"])
-def test_a_file_without_a_password_is_refused(admin: Admin, tmp_path: Path, name: str) -> None:
+def test_file_without_a_password_is_rejected(admin: Admin, tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").write_text("\n")
-    assert str(tmp_path / name) in admin.refuses("account", "password", "demo", "--password-file", str(tmp_path / name))
+    assert str(tmp_path / name) in admin.expect_error(
+        "account", "password", "demo", "--password-file", str(tmp_path / name)
+    )
 
 
-def test_without_a_terminal_a_password_must_be_handed_over(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    give_input(monkeypatch, b"secret\n")
-    assert "pass --password-stdin or --password-file" in admin.refuses("account", "add", "ann", "--tenant", "demo")
+def test_password_option_is_required_without_a_terminal(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_stdin(monkeypatch, b"secret\n")
+    assert "pass --password-stdin or --password-file" in admin.expect_error("account", "add", "ann", "--tenant", "demo")
 
 
-def test_no_password_or_hash_is_printed_or_noted(admin: Admin, password_file: str) -> None:
-    said = admin.does("account", "add", "ann", "--tenant", "demo", "--password-file", password_file, "--json")
-    said += admin.does("account", "password", "ann", "--password-file", password_file, "--json")
-    said += admin.does("account", "show", "ann") + admin.does("account", "list") + admin.does("audit", "--json")
-    assert "a secret word" not in said
-    assert "argon2" not in said
+def test_no_password_or_hash_is_printed_or_audited(admin: Admin, password_file: str) -> None:
+    output = admin.run("account", "add", "ann", "--tenant", "demo", "--password-file", password_file, "--json")
+    output += admin.run("account", "password", "ann", "--password-file", password_file, "--json")
+    output += admin.run("account", "show", "ann") + admin.run("account", "list") + admin.run("audit", "--json")
+    assert "a secret word" not in output
+    assert "argon2" not in output
 
 
-# The trail
+# The audit log
 
 
-def test_the_audit_tells_who_changed_what(admin: Admin) -> None:
-    admin.does("flavor", "change", "1", "--ram", "640")
-    admin.does("flavor", "disable", "1")
-    heading, last, before_that, *_ = admin.does("audit").splitlines()
+def test_audit_log_shows_each_change(admin: Admin) -> None:
+    admin.run("flavor", "change", "1", "--ram", "640")
+    admin.run("flavor", "disable", "1")
+    heading, last, before_that, *_ = admin.run("audit").splitlines()
     assert heading.split("\t") == ["id", "at", "actor", "change", "subject", "what"]
     assert last.split("\t")[3:] == ["flavor.disable", "1", "disabled: nothing -> yes"]
     assert before_that.split("\t")[3:] == ["flavor.change", "1", "ram: 512 -> 640"]
-    (line,) = admin.reads("audit", "--subject", "1", "--change", "flavor.change")
-    assert (line["before"]["ram"], line["after"]["ram"]) == (512, 640)
-    assert admin.reads("audit", "--until", "2020-01-01") == []
-    assert [one["change"] for one in admin.reads("audit", "--after", str(line["id"]))] == ["load"]
+    (entry,) = admin.run_json("audit", "--subject", "1", "--change", "flavor.change")
+    assert (entry["before"]["ram"], entry["after"]["ram"]) == (512, 640)
+    assert admin.run_json("audit", "--until", "2020-01-01") == []
+    assert [one["change"] for one in admin.run_json("audit", "--after", str(entry["id"]))] == ["load"]
 
 
-def test_what_was_refused_is_not_in_the_audit(admin: Admin) -> None:
-    before = admin.does("audit")
-    admin.refuses("tenant", "add", "demo")
-    assert admin.does("audit") == before
+def test_rejected_change_is_not_audited(admin: Admin) -> None:
+    before = admin.run("audit")
+    admin.expect_error("tenant", "add", "demo")
+    assert admin.run("audit") == before
 
 
-def test_the_access_trail_has_columns_of_its_own(admin: Admin) -> None:
-    assert admin.does("audit", "--access") == "id\tat\tevent\tusername\taddress\trequest_id\n"
-    assert admin.reads("audit", "--access", "--actor", "demo") == []
+def test_access_audit_has_its_own_columns(admin: Admin) -> None:
+    assert admin.run("audit", "--access") == "id\tat\tevent\tusername\taddress\trequest_id\n"
+    assert admin.run_json("audit", "--access", "--actor", "demo") == []
 
 
-# Before a password is asked for
+# Validation before a password is read
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["demo", "--tenant", "demo"], "USERNAME: account demo already exists"),
         (["ann", "--tenant", "nowhere"], "--tenant: there is no tenant nowhere"),
         (["ann", "--tenant", "demo", "--role", "king"], "--role: must be 'tenant' or 'operator'"),
     ],
 )
-def test_an_account_that_cannot_be_added_is_refused_before_its_password_is_read(
-    admin: Admin, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+def test_invalid_account_is_rejected_before_reading_a_password(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
-    give_input(monkeypatch, b"typed in vain\n")
-    assert admin.refuses("account", "add", *arguments, "--password-stdin") == words
+    set_stdin(monkeypatch, b"typed in vain\n")
+    assert admin.expect_error("account", "add", *arguments, "--password-stdin") == message
     assert sys.stdin.buffer.read() == b"typed in vain\n"
 
 
-# The throttle
+# The login throttle
 
 
 @pytest.mark.parametrize(
@@ -487,15 +495,15 @@ def test_an_account_that_cannot_be_added_is_refused_before_its_password_is_read(
         ("2001:0db8:0000:0000::/64", "[2001:DB8:0::1]:443"),
     ],
 )
-def test_an_address_may_be_written_as_a_proxy_writes_it(admin: Admin, network: str, address: str) -> None:
+def test_throttle_address_accepts_proxy_notation(admin: Admin, network: str, address: str) -> None:
     with opened(admin.data, "activity") as engine, engine.begin() as connection:
         for failed_from in (network, "198.51.100.7"):
             row = {"network": failed_from, "user_hash": hash_username("demo"), "at": 1}
             connection.execute(insert(login_failures).values(row))
-    done = admin.reads("account", "clear-throttle", "demo", "--address", address)
+    done = admin.run_json("account", "clear-throttle", "demo", "--address", address)
     assert done == {"address": network, "failures": 1}
-    assert admin.reads("account", "clear-throttle", "demo") == {"failures": 1}
+    assert admin.run_json("account", "clear-throttle", "demo") == {"failures": 1}
 
 
-def test_a_flag_that_is_near_to_none_is_not_taken_for_another(admin: Admin) -> None:
-    assert admin.explains("resource", "change", "v-1", "--kind", "volume") == "unknown option --kind"
+def test_unknown_flag_is_not_matched_to_another(admin: Admin) -> None:
+    assert admin.expect_usage_error("resource", "change", "v-1", "--kind", "volume") == "unknown option --kind"

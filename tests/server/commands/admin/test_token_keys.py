@@ -1,4 +1,4 @@
-"""`cloudconsole admin token-keys rotate` as an operator meets it; copies of the store have no keys in them."""
+"""`cloudconsole admin token-keys rotate`; backups contain no keys."""
 
 import json
 import tarfile
@@ -9,7 +9,7 @@ from shutil import copy2
 import pytest
 
 from cloudconsole.backends.openstack.token_encryption import TokenCipher, create_keys, read_keys
-from tests.server.commands.admin.test_backup_audit import newest
+from tests.server.commands.admin.test_backup_audit import newest_entry
 from tests.server.commands.conftest import Run
 
 
@@ -20,7 +20,7 @@ def keys(data: Path) -> Path:
     return file
 
 
-def test_a_rotation_says_what_it_did(cloudconsole: Run, data: Path, keys: Path) -> None:
+def test_rotation_prints_a_summary(cloudconsole: Run, data: Path, keys: Path) -> None:
     [before] = read_keys(keys)
     done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
     assert (done.code, done.err) == (0, "")
@@ -29,10 +29,10 @@ def test_a_rotation_says_what_it_did(cloudconsole: Run, data: Path, keys: Path) 
     assert before.decode() not in done.out
 
 
-def test_a_rotation_is_in_the_trail(cloudconsole: Run, data: Path, keys: Path) -> None:
+def test_rotation_is_audited(cloudconsole: Run, data: Path, keys: Path) -> None:
     cloudconsole("admin", "token-keys", "rotate", "--data", data)
-    line = newest(cloudconsole, data)
-    assert (line["change"], line["subject"]) == ("token-keys.rotate", "token-keys")
+    entry = newest_entry(cloudconsole, data)
+    assert (entry["change"], entry["subject"]) == ("token-keys.rotate", "token-keys")
 
 
 def test_a_rotation_as_json(cloudconsole: Run, data: Path, keys: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_rotation_as_json(cloudconsole: Run, data: Path, keys: Path) -> None:
     assert json.loads(done.out) == {"file": str(keys), "keys": 2}
 
 
-def test_the_keys_may_be_elsewhere(
+def test_key_file_can_be_configured(
     cloudconsole: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -50,7 +50,7 @@ def test_the_keys_may_be_elsewhere(
     assert len(read_keys(elsewhere)) == 2
 
 
-def test_replicas_with_copies_come_to_a_new_key_in_two_steps(
+def test_replicas_with_key_copies_rotate_in_two_steps(
     cloudconsole: Run, data: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rotated, both = tmp_path / "new-keys", tmp_path / "both"
@@ -66,14 +66,14 @@ def test_replicas_with_copies_come_to_a_new_key_in_two_steps(
     assert steps[0].decrypt(steps[2].encrypt("token")) is None
 
 
-def test_without_keys_nothing_is_made(cloudconsole: Run, data: Path) -> None:
+def test_rotation_without_keys_creates_nothing(cloudconsole: Run, data: Path) -> None:
     done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
     assert done.code == 1
     assert done.err.startswith(f"cloudconsole: there are no token keys in {data / 'token-keys'}: ")
     assert not (data / "token-keys").exists()
 
 
-def test_garbled_keys_are_refused_and_left_alone(cloudconsole: Run, data: Path, keys: Path) -> None:
+def test_invalid_keys_are_rejected_and_unchanged(cloudconsole: Run, data: Path, keys: Path) -> None:
     keys.write_bytes(b"garbled\n")
     done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
     assert (done.code, keys.read_bytes()) == (1, b"garbled\n")
@@ -86,7 +86,7 @@ def test_a_rotation_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.embedded_only
-def test_a_backup_has_no_keys_in_it(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
+def test_backup_contains_no_keys(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
     file = tmp_path / "b.tar"
     assert cloudconsole("admin", "backup", file, "--data", data).code == 0
     with tarfile.open(file) as archive:
@@ -95,7 +95,7 @@ def test_a_backup_has_no_keys_in_it(cloudconsole: Run, data: Path, keys: Path, t
 
 
 @pytest.mark.embedded_only
-def test_a_restore_leaves_the_keys_as_they_are(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
+def test_restore_leaves_the_keys_unchanged(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
     cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
     cloudconsole("admin", "token-keys", "rotate", "--data", data)
     before = keys.read_bytes()

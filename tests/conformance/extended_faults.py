@@ -1,0 +1,246 @@
+"""Faults that violate our own documentation, each with the check that must catch it."""
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.conformance import session_mutations as sessions
+from tests.conformance.faulty_console import Exchange, Fault, Mutation
+from tests.conformance.mutations import (
+    cookie,
+    data,
+    default_to_own_region,
+    envelope,
+    is_logged_in,
+    is_opening,
+    is_rejected,
+    on,
+    put,
+    request_header,
+    without_attributes,
+)
+from tests.harness import FORM, JSON
+
+USAGE, FLAVORS, DOMAIN, NEWS = "GetUsageLimits", "GetFlavors", "GetDomainDetail", "GetNews"
+URLS, COSTS = "GetUrlList", "GetConsumptionsEstimated"
+
+
+def header(name: str, value: str | None) -> Mutation:
+    return lambda exchange: exchange.set_header(name, value)
+
+
+def make_unreadable(exchange: Exchange) -> None:
+    exchange.body = b"\xff"
+
+
+def error_field(**fields: Any) -> Mutation:
+    """Replace fields in every error response of an action; `...` removes one."""
+
+    def change(exchange: Exchange) -> None:
+        merged = {**exchange.envelope, **fields}
+        exchange.envelope = {name: value for name, value in merged.items() if value is not ...}
+
+    return on(is_rejected, change)
+
+
+def reword_wrong_password(exchange: Exchange) -> None:
+    if exchange.is_login and exchange.status == 401 and exchange.fields["username"] == "demo":
+        exchange.envelope = {**exchange.envelope, "message": "The password is wrong."}
+
+
+def raise_price_per_day(items: list[dict[str, str]]) -> None:
+    items[0]["day"] = str(Decimal(items[0]["day"]) + Decimal("0.01"))
+
+
+def accept_json_login(exchange: Exchange) -> None:
+    if exchange.is_login and exchange.sent.get("content-type") == JSON:
+        exchange.body, exchange.sent["content-type"] = urlencode(exchange.fields).encode(), FORM
+
+
+def send_domain(condition: Callable[[Any], bool], value: Any) -> Mutation:
+    """Replace the domainId of the request if it meets a condition."""
+
+    def change(exchange: Exchange) -> None:
+        fields = exchange.fields
+        if exchange.action == DOMAIN and "domainId" in fields and condition(fields["domainId"]):
+            exchange.body = json.dumps({**fields, "domainId": value}).encode()
+
+    return change
+
+
+def echo_request_id(exchange: Exchange) -> None:
+    if exchange.sent.get("x-request-id"):
+        exchange.set_header("x-request-id", exchange.sent["x-request-id"])
+
+
+def other_error(exchange: Exchange) -> None:
+    exchange.envelope = {**exchange.envelope, "error": "lost"}
+
+
+def use_referer_as_origin(exchange: Exchange) -> None:
+    if "referer" in exchange.sent:
+        exchange.sent["origin"] = exchange.sent["referer"].rstrip("/")
+
+
+FAULTS = [
+    # GET /api/
+    Fault("no regions", "console.welcome.data", on(is_opening, lambda each: setattr(each, "envelope", {
+        **each.envelope, "data": {**each.envelope["data"], "regions": None}})),
+        also_fails=frozenset({"console.login.region"})),
+    Fault("anonymous IDs replaced", "console.welcome.keeps-cookies", before=on(is_opening, request_header(
+        "cookie", lambda each: each.sent.get("cookie", "").replace("sessionid=a", "sessionid=b"))),
+        also_fails=frozenset({"console.welcome.replaces-made-up"})),
+    Fault("made-up tokens accepted", "console.welcome.replaces-made-up", on(
+        lambda each: is_opening(each) and each.cookies.get("csrftoken") == "0" * 64,
+        lambda each: each.change_cookie("csrftoken", lambda line: f"csrftoken={'0' * 64};{line.partition(';')[2]}"))),
+    Fault("a session lost by GET", "console.welcome.keeps-session", sessions.replace_live_session),
+    Fault("HEAD without cookies", "console.welcome.head", on(
+        lambda each: each.method == "HEAD", header("set-cookie", None))),
+    # Cookies
+    Fault("secure cookies over HTTP", "console.cookies.secure", cookie("csrftoken", "Path", "Secure; Path"),
+        also_fails=frozenset({"session.one-jar"})),
+    Fault("a third cookie", "console.cookies.once", on(
+        is_opening, lambda each: each.headers.append(("set-cookie", "tracker=1; Path=/")))),
+    Fault("other characters in a cookie", "console.cookies.values", cookie("sessionid", "sessionid=a", "sessionid=-"),
+        also_fails=frozenset({"console.welcome.keeps-cookies", "console.welcome.replaces-made-up"})),
+    Fault("SameSite=None cookies", "console.cookies.scope", cookie("csrftoken", "SameSite=Lax", "SameSite=None")),
+    Fault("csrftoken without Max-Age", "console.cookies.csrftoken-lifetime",
+        without_attributes("csrftoken", "Max-Age")),
+    Fault("HttpOnly csrftoken", "console.cookies.csrftoken-readable",
+        cookie("csrftoken", "Path", "HttpOnly; Path")),
+    # Login
+    Fault("a login with status 201", "console.login.status", on(
+        is_logged_in, lambda each: setattr(each, "status", 201)),
+        also_fails=frozenset({
+            "console.login.token-in-header", "console.login.again", "console.logout.token-still-good"})),
+    Fault("session fixation", "console.login.new-session", sessions.keep_session, sessions.resolve_session,
+        frozenset({"console.login.again"})),
+    Fault("the old session stays valid", "console.login.old-session-dead", sessions.remember_first_login,
+        sessions.revive_session),
+    Fault("csrftoken rotated at login", "console.login.csrftoken-stays", sessions.rotate_token, sessions.resolve_token,
+        frozenset({"console.welcome.keeps-session", "console.logout.token-still-good", "console.login.again"})),
+    Fault("another message for a wrong password", "console.login.wrong-password", reword_wrong_password),
+    Fault("a failed login changes cookies", "console.login.wrong-credentials", on(
+        lambda each: each.is_login and each.status == 401,
+        lambda each: each.headers.append(("set-cookie", "sessionid=x; HttpOnly; Path=/")))),
+    Fault("any token logs in", "console.login.csrf", sessions.remember_any_token, sessions.use_any_token,
+        frozenset({"console.login.order", "login.token-required"})),
+    Fault("a login from a foreign page", "console.login.foreign-origin", before=on(
+        lambda each: each.is_login, request_header("origin", lambda _: None))),
+    Fault("another error for an unknown region", "console.login.region", on(
+        lambda each: each.is_login and each.envelope.get("error") == "unknown_region", other_error),
+        also_fails=frozenset({"console.envelope.refusal"})),
+    Fault("an optional region", "console.login.region", before=default_to_own_region,
+        also_fails=frozenset({"login.region-required"})),
+    Fault("one session per account", "console.login.several-sessions", sessions.remember_all_sessions,
+        sessions.close_later_sessions),
+    Fault("login tokens in headers ignored", "console.login.token-in-header", before=on(
+        lambda each: each.is_login, request_header("x-csrftoken", lambda _: None))),
+    Fault("a login does not end the old session", "console.login.again", sessions.remember_login_in_session,
+        sessions.revive_session),
+    Fault("a login in JSON", "console.login.form-only", before=accept_json_login),
+    Fault("a login in plain text", "console.login.order", before=on(
+        lambda each: each.is_login and each.sent["content-type"] == "text/plain",
+        request_header("content-type", lambda _: FORM))),
+    # CSRF and sessions in actions
+    Fault("the CSRF header not compared", "console.csrf.unequal", before=on(
+        lambda each: each.action and "x-csrftoken" in each.sent and "csrftoken" in each.cookies,
+        request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
+        also_fails=frozenset({"csrf.header-compared"})),
+    Fault("made-up tokens valid in actions", "console.csrf.made-up", sessions.remember_token,
+        sessions.accept_made_up_token),
+    Fault("Referer treated as Origin", "console.csrf.own-page", before=use_referer_as_origin),
+    Fault("actions without cookies", "console.session.required", sessions.remember_last_cookies, sessions.lend_cookies,
+        frozenset({"session.cookies-required"})),
+    Fault("unusual cookies break a session", "console.session.odd-cookies", before=on(
+        lambda each: "$Version" in each.sent.get("cookie", ""), request_header("cookie", lambda _: None))),
+    Fault("a logout without a token", "console.logout.refusals", before=on(
+        lambda each: each.path == "/auth/logout/" and "csrftoken" in each.cookies,
+        request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
+        also_fails=frozenset({"console.logout.ends"})),
+    Fault("a token invalidated by logout", "console.logout.token-still-good",
+        before=sessions.corrupt_token_after_logout),
+    Fault("the CSRF header not checked", "console.csrf.missing", before=on(
+        lambda each: each.action and "csrftoken" in each.cookies,
+        request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
+        also_fails=frozenset({
+            "csrf.header-required", "csrf.header-compared", "console.csrf.unequal", "console.body.order"})),
+    Fault("another session's token accepted", "console.csrf.another-sessions", sessions.remember_token,
+        sessions.accept_token_of_any_session),
+    Fault("actions from foreign pages", "console.csrf.foreign-page", before=on(
+        lambda each: each.action, request_header("sec-fetch-site", lambda _: None))),
+    Fault("logout ends nothing", "console.logout.ends", on(
+        lambda each: each.path == "/auth/logout/" and each.status == 200, header("set-cookie", None))),
+    # The envelope
+    Fault("an extra field in the envelope", "console.envelope.success", envelope(extra=1)),
+    Fault("a success as HTTP 201", "console.envelope.success", on(
+        lambda each: each.is_success, lambda each: setattr(each, "status", 201))),
+    Fault("a success as text", "console.envelope.success", on(
+        lambda each: each.is_success, header("content-type", "text/json"))),
+    Fault("errors without an identifier", "console.envelope.refusal", error_field(error=...)),
+    Fault("errors with null data", "console.envelope.refusal", error_field(data=None)),
+    Fault("errors without a field", "console.envelope.refusal", error_field(field=...)),
+    Fault("errors as HTTP 200", "console.envelope.refusal", on(is_rejected, lambda each: setattr(each, "status", 200))),
+    Fault("another identifier", "console.domain.unknown-id", on(
+        lambda each: is_rejected(each) and each.envelope["error"] == "domain_not_found",
+        lambda each: setattr(each, "envelope", {**each.envelope, "error": "not_found"})),
+        also_fails=frozenset({"console.domain.another-tenants", "console.envelope.refusal"})),
+    Fault("only English", "console.language", before=request_header("accept-language", lambda _: "en")),
+    Fault("data in the client's language", "console.language", on(
+        lambda each: "zh" in each.sent.get("accept-language", ""), put(NEWS, 0, "title", value="新闻"))),
+    # Bodies
+    Fault("byte-order mark rejected", "console.body.byte-order-mark", before=on(
+        lambda each: each.body.startswith(b"\xef"), make_unreadable)),
+    Fault("any charset", "console.body.other-charset", before=request_header(
+        "content-type", lambda each: (each.sent.get("content-type") or "").replace("gbk", "utf-8") or None)),
+    Fault("extra fields rejected", "console.body.extra-fields", before=on(
+        lambda each: each.action and "region" in each.fields, make_unreadable)),
+    Fault("the session before the media type", "console.body.order", before=on(
+        lambda each: each.path == "/api/" and not each.cookies and each.sent.get("content-type") == "text/plain",
+        request_header("content-type", lambda _: JSON))),
+    # Domains
+    Fault("an empty ID accepted", "console.domain.missing-id", before=send_domain(lambda sent: sent == "", "0")),
+    Fault("a boolean ID accepted", "console.domain.invalid-id", before=send_domain(
+        lambda sent: sent is False, "false")),
+    Fault("a numeric ID rejected", "console.domain.integer-id", before=send_domain(
+        lambda sent: type(sent) is int, value=True)),
+    Fault("other tenants' domains", "console.domain.another-tenants", sessions.remember_tenants,
+        sessions.as_main_tenant),
+    # Values
+    Fault("a quota below unlimited", "console.usage.values", put(USAGE, "maxTotalCores", value=-2)),
+    Fault("an additional quota", "console.usage.values", put(USAGE, "maxTotalPorts", value=5)),
+    Fault("a name with another RAM", "console.flavors.names", put(FLAVORS, "flavors", 7, "name", value="1C9G100G")),
+    Fault("URLs in another order", "console.urls.values", data(URLS, lambda items: items.reverse())),
+    Fault("configs unsorted", "console.flavors.ascending", data(
+        FLAVORS, lambda all_: all_["configs"]["ram"].reverse())),
+    Fault("a config without a flavor", "console.flavors.agree", data(
+        FLAVORS, lambda all_: all_["configs"]["vcpus"].append(128))),
+    Fault("enabled as a boolean", "console.domain.values", put(DOMAIN, "enabled", value=True)),
+    Fault("news unsorted", "console.news.order", data(NEWS, lambda items: items.reverse()),
+        also_fails=frozenset({"news.newest-first"})),
+    Fault("news from the future", "console.news.past", put(NEWS, 0, "date", value="2999-01-01 00:00:00")),
+    Fault("a day of more than 24 hours", "console.consumption.periods", data(COSTS, raise_price_per_day)),
+    Fault("an amount with one decimal", "console.consumption.amounts", put(COSTS, 0, "hour", value="1.5")),
+    Fault("kinds in another order", "console.consumption.order", data(COSTS, lambda items: items.reverse())),
+    # HTTP
+    Fault("a POST lost by the slash redirect", "console.slash.api", on(
+        lambda each: each.path == "/api", lambda each: setattr(each, "status", 301))),
+    Fault("OPTIONS with status 200", "console.methods.options", on(
+        lambda each: each.method == "OPTIONS", lambda each: setattr(each, "status", 200))),
+    Fault("no Allow", "console.methods.not-allowed", on(
+        lambda each: each.method == "DELETE", header("allow", None))),
+    Fault("another error for unknown paths", "console.paths.unknown", on(
+        lambda each: each.path == "/nothing-is-here", other_error)),
+    Fault("any request ID accepted", "console.request-id.replaced", echo_request_id,
+        also_fails=frozenset({"console.headers.on-every-answer"})),
+    Fault("a document without ETag", "console.documents", on(
+        lambda each: each.path == "/openapi.json", header("etag", None))),
+    Fault("cacheable responses", "console.headers.on-every-answer", on(
+        lambda each: each.path == "/api/", header("cache-control", "private"))),
+    Fault("no request ID", "console.headers.on-every-answer", header("x-request-id", None),
+        also_fails=frozenset({"console.request-id.kept", "console.welcome.head"})),
+    Fault("another request ID", "console.request-id.kept", header("x-request-id", "mine")),
+    Fault("CORS for all origins", "console.headers.no-cors", header("access-control-allow-origin", "*")),
+]  # fmt: skip

@@ -1,0 +1,240 @@
+"""Endpoints that need no session, and the handling of paths and methods."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.harness import FORM, JSON, ApiClient, HttpTransport, InProcessTransport, Transport
+
+PATHS = {
+    "/": {"GET", "HEAD", "OPTIONS"},
+    "/api/": {"GET", "HEAD", "POST", "OPTIONS"},
+    "/auth/login/": {"POST", "OPTIONS"},
+    "/auth/logout/": {"POST", "OPTIONS"},
+}
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"]
+DISALLOWED = [
+    pytest.param(path, method, marks=pytest.mark.not_behind_nginx if method == "TRACE" else ())
+    for path, allowed in PATHS.items()
+    for method in METHODS
+    if method not in allowed
+]
+
+
+def _methods(allow: str | None) -> set[str]:
+    assert allow is not None
+    methods = allow.split(", ")
+    assert len(set(methods)) == len(methods)
+    return set(methods)
+
+
+# GET /api/
+
+
+def test_service_info_is_complete(client: ApiClient, transport: Transport) -> None:
+    assert client.open().data == {
+        "actions": [
+            "GetUsageLimits",
+            "GetFlavors",
+            "GetUrlList",
+            "GetDomainDetail",
+            "GetNews",
+            "GetConsumptionsEstimated",
+        ],
+        "regions": [f"{transport.base}/v3"],
+        "currency": "CNY",
+        "timeZone": "UTC",
+        "monthDays": 30,
+        "units": {"ram": "MB", "disk": "GB", "volume": "GB", "personality": "B"},
+    }
+
+
+def test_service_info_is_an_envelope(client: ApiClient) -> None:
+    reply = client.open()
+    assert (reply.status, reply.header("Content-Type")) == (200, "application/json")
+    assert set(reply.envelope) == {"message", "code", "data"}
+    assert reply.envelope["code"] == 200
+
+
+def test_offered_region_is_accepted_at_login(client: ApiClient) -> None:
+    (region,) = client.open().data["regions"]
+    assert client.login(region=region).status == 200
+
+
+def test_every_listed_action_can_be_called(client: ApiClient, demo: ApiClient) -> None:
+    for action in client.open().data["actions"]:
+        assert demo.call(action, domainId="206813").status == 200
+
+
+def test_get_api_sets_both_cookies(client: ApiClient) -> None:
+    assert set(client.open().set_cookies) == {"csrftoken", "sessionid"}
+
+
+def test_head_has_the_headers_of_get_and_no_body(client: ApiClient) -> None:
+    get = client.open()
+    head = client.send("HEAD", "/api/")
+    assert (head.status, head.body) == (200, b"")
+    assert head.header("Content-Length") == str(len(get.body))
+    assert set(head.set_cookies) == {"csrftoken", "sessionid"}
+    assert {name.lower() for name, _ in head.headers} == {name.lower() for name, _ in get.headers}
+
+
+def test_query_string_is_ignored(remote: HttpTransport) -> None:
+    assert ApiClient(remote).send("GET", "/api/?x=1").status == 200
+
+
+# Methods and paths
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/nowhere", "/api/x", "/auth/"])
+def test_options_lists_the_allowed_methods(client: ApiClient, path: str) -> None:
+    reply = client.send("OPTIONS", path)
+    assert (reply.status, reply.body) == (204, b"")
+    assert _methods(reply.header("Allow")) == PATHS.get(path, {"OPTIONS"})
+
+
+def test_options_has_no_content_headers(client: ApiClient) -> None:
+    reply = client.send("OPTIONS", "/api/")
+    assert (reply.header("Content-Length"), reply.header("Content-Type")) == (None, None)
+
+
+@pytest.mark.parametrize(("path", "method"), DISALLOWED)
+def test_wrong_method_is_rejected_with_the_allowed_methods(client: ApiClient, path: str, method: str) -> None:
+    reply = client.send(method, path)
+    assert reply.status == 405
+    assert _methods(reply.header("Allow")) == PATHS[path]
+    if method != "HEAD":
+        assert reply.error == "method_not_allowed"
+
+
+def test_method_names_are_case_sensitive(in_process: InProcessTransport) -> None:
+    assert ApiClient(in_process).send("get", "/api/").error == "method_not_allowed"
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/api/x", "/API/", "/auth/", "/auth/login/x", "/favicon.ico", "/api//"])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_an_unknown_path_is_not_found(client: ApiClient, method: str, path: str) -> None:
+    reply = client.send(method, path)
+    assert (reply.status, reply.error) == (404, "not_found")
+    assert "field" not in reply.envelope
+
+
+def test_head_of_an_unknown_path_is_not_found(client: ApiClient) -> None:
+    reply = client.send("HEAD", "/nowhere")
+    assert (reply.status, reply.body) == (404, b"")
+
+
+@pytest.mark.parametrize("path", ["/api", "/auth/login", "/auth/logout"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_path_without_trailing_slash_redirects(client: ApiClient, method: str, path: str) -> None:
+    reply = client.send(method, path)
+    assert (reply.status, reply.header("Location")) == (308, f"{path}/")
+    if method != "HEAD":
+        assert reply.envelope == {"message": f"This path ends with a slash: {path}/", "code": 308, "data": {}}
+    assert reply.set_cookies == {}
+
+
+@pytest.mark.parametrize("path", ["/api", "/auth/login", "/auth/logout"])
+def test_options_without_trailing_slash_lists_the_methods(client: ApiClient, path: str) -> None:
+    reply = client.send("OPTIONS", path)
+    assert (reply.status, _methods(reply.header("Allow"))) == (204, PATHS[f"{path}/"])
+
+
+def test_redirect_keeps_the_query_string(remote: HttpTransport) -> None:
+    assert ApiClient(remote).send("GET", "/api?a=1&b=%20").header("Location") == "/api/?a=1&b=%20"
+
+
+def test_post_can_be_repeated_at_the_redirect_target(demo: ApiClient) -> None:
+    headers = {"Content-Type": JSON, "X-CSRFToken": demo.token}
+    body = b'{"action":"GetFlavors"}'
+    first = demo.send("POST", "/api", headers, body)
+    assert first.status == 308
+    assert demo.send("POST", first.header("Location") or "", headers, body).status == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_login_by_get_is_not_allowed(client: ApiClient, method: str) -> None:
+    assert client.send(method, "/auth/login/").status == 405
+
+
+# Login and logout
+
+
+def test_login_response_is_empty_except_for_cookies(client: ApiClient) -> None:
+    reply = client.login()
+    assert (reply.status, reply.body, reply.header("Content-Type")) == (200, b"", None)
+    assert set(reply.set_cookies) == {"csrftoken", "sessionid"}
+
+
+def test_logout_response_is_empty_and_ends_the_session(client: ApiClient) -> None:
+    client.login()
+    session = client.cookies["sessionid"]
+    reply = client.logout()
+    assert (reply.status, reply.body) == (200, b"")
+    client.cookies["sessionid"] = session
+    assert client.call("GetFlavors").error == "login_required"
+
+
+# The page
+
+
+class Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+@pytest.fixture
+def page(client: ApiClient) -> Page:
+    reply = client.send("GET", "/")
+    assert reply.status == 200
+    assert reply.header("Content-Type") == "text/html; charset=utf-8"
+    return Page(reply.body.decode("utf-8"))
+
+
+def test_the_page_has_no_inline_script_or_style(page: Page) -> None:
+    for tag, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
+        assert tag != "script" or attributes.get("src")
+
+
+def test_page_loads_nothing_from_other_origins(page: Page) -> None:
+    for _, attributes in page.tags:
+        for name in ("src", "href", "action"):
+            assert not re.match(r"(?i)([a-z]+:)?//|javascript:|data:", attributes.get(name) or "")
+
+
+def test_content_security_policy_denies_by_default(client: ApiClient) -> None:
+    policy = client.send("GET", "/").header("Content-Security-Policy")
+    assert policy is not None
+    rules = dict(rule.strip().partition(" ")[::2] for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["frame-ancestors"] == "'none'"
+    assert rules["base-uri"] == "'none'"
+    assert "unsafe" not in policy
+    assert "*" not in policy
+
+
+def test_every_file_the_page_references_exists(client: ApiClient, page: Page) -> None:
+    references = [attributes.get("src") or attributes.get("href") or "" for tag, attributes in page.tags if tag != "a"]
+    files = [address for address in references if address]
+    assert len(files) > 5
+    for address in files:
+        assert client.send("GET", address).status == 200, address
+
+
+@pytest.mark.not_behind_nginx
+def test_host_with_markup_is_rejected(client: ApiClient) -> None:
+    reply = client.send("GET", "/", {"Host": '"><script>alert(1)</script>.localhost'})
+    assert (reply.status, reply.error) == (400, "invalid_host")
+
+
+def test_login_without_username_is_rejected(client: ApiClient) -> None:
+    client.open()
+    body = b"csrfmiddlewaretoken=" + client.token.encode()
+    assert client.send("POST", "/auth/login/", {"Content-Type": FORM}, body).error == "missing_field"

@@ -1,0 +1,49 @@
+"""Several hosts in the DSN: the first may be silently dead, from the start or later."""
+
+import asyncio
+
+import pytest
+from cluster.faulty_proxy import FaultyProxy
+from cluster.postgres import PostgresServer
+
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.base import Reader, run_with_reader
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.store import PostgresStore
+from tests.databases import Databases
+from tests.scale.postgres.manual_lease import TIMEOUT
+
+pytestmark = pytest.mark.long
+
+QUERY = "SELECT count(*) FROM accounts"
+
+
+async def eventually_read(reader: Reader) -> object:
+    """Retry until a read succeeds; return its result."""
+    async with asyncio.timeout(TIMEOUT):
+        while True:
+            try:
+                await reader.changes.poll()
+                return await reader.one(QUERY)
+            except Unavailable:
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("dies_later", [False, True])
+def test_silent_first_host_is_skipped(dies_later: bool, postgres: PostgresServer, databases: Databases) -> None:
+    name = databases.acquire(databases.migrated_template)
+    with FaultyProxy(postgres.port) as proxy:
+        address = Dsn(postgres.address(name, proxy.port, postgres.port))
+
+        async def read() -> None:
+            async with run_with_reader(PostgresStore(address)) as reader:
+                if dies_later:
+                    assert await eventually_read(reader) == (0,)
+                proxy.black_hole()
+                await asyncio.sleep(0.6)
+                assert await eventually_read(reader) == (0,)
+
+        if not dies_later:
+            proxy.black_hole()
+        asyncio.run(read())
+    databases.release(name)

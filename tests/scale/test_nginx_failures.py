@@ -1,0 +1,243 @@
+"""nginx with failing replicas and excessive clients: no POST is repeated, errors look like the console's."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from cluster.nginx import Nginx
+
+from cloudconsole.spec import envelope
+from cloudconsole.spec.errors import Unavailable, UpstreamFailed
+from tests.e2e.processes import eventually
+from tests.e2e.raw_http import RawConnection, request
+from tests.harness import FORM, JSON, ApiClient, HttpTransport, Reply, client_ssl_context
+from tests.scale.sites import CERTIFICATE_PAIR, Site, two_replica_site
+from tests.scale.upstreams import Behaviour, Upstream, disconnect, respond, upstream
+
+StartNginx = Callable[..., tuple[Nginx, list[Upstream]]]
+
+
+@pytest.fixture
+def start_nginx() -> Iterator[StartNginx]:
+    """Start an nginx in front of upstreams with the given behaviours."""
+    with ExitStack() as running:
+
+        def start(*behaviours: Behaviour, limits: bool = False) -> tuple[Nginx, list[Upstream]]:
+            upstreams = [running.enter_context(upstream(behave)) for behave in behaviours]
+            nginx = Nginx([each.base for each in upstreams], certificate=CERTIFICATE_PAIR, limits=limits)
+            return running.enter_context(nginx), upstreams
+
+        yield start
+
+
+def send(nginx: Nginx, method: str, path: str = "/api/", body: bytes = b"") -> Reply:
+    with closing(HttpTransport(nginx.base)) as transport:
+        return transport.send(method, path, [("Content-Type", JSON)], body)
+
+
+def raw(nginx: Nginx) -> RawConnection:
+    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=20)
+    return RawConnection(client_ssl_context().wrap_socket(plain, server_hostname="localhost"))
+
+
+@pytest.mark.parametrize("path", ["/auth/login/", "/auth/logout/", "/admin/sign-in/", "/admin/tenants/add/", "/other/"])
+def test_post_that_was_sent_is_never_retried(start_nginx: StartNginx, path: str) -> None:
+    nginx, upstreams = start_nginx(disconnect, disconnect)
+    reply = send(nginx, "POST", path, body=b"{}")
+    assert (reply.status, reply.body) == (502, envelope.error(UpstreamFailed(), "en"))
+    assert sum(len(each.requests) for each in upstreams) == 1
+
+
+def test_interrupted_get_is_retried_on_another_replica(start_nginx: StartNginx) -> None:
+    nginx, (broken, healthy) = start_nginx(disconnect, respond)
+    assert [send(nginx, "GET").status for _ in range(4)] == [200] * 4
+    assert len(broken.requests) >= 1
+    assert len(healthy.requests) == 4
+
+
+def test_interrupted_action_is_retried_on_another_replica(start_nginx: StartNginx) -> None:
+    """All actions are read-only."""
+    nginx, (broken, healthy) = start_nginx(disconnect, respond)
+    assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
+    assert len(broken.requests) >= 1
+    assert len(healthy.requests) == 4
+
+
+@pytest.mark.parametrize("path", ["/api", "/auth/logout"])
+def test_path_without_trailing_slash_reaches_the_console(start_nginx: StartNginx, path: str) -> None:
+    nginx, (healthy,) = start_nginx(respond)
+    assert send(nginx, "POST", path, body=b"{}").status == 200
+    assert [each.split()[1] for each in healthy.requests] == [path.encode()]
+
+
+def test_post_that_was_not_sent_is_retried_on_another_replica(start_nginx: StartNginx) -> None:
+    nginx, (healthy,) = start_nginx(respond)
+    with socket.socket() as not_listening:
+        not_listening.bind(("127.0.0.1", 0))
+        nginx.replicas = [f"http://127.0.0.1:{not_listening.getsockname()[1]}", healthy.base]
+        nginx.restart()
+        assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
+    assert len(healthy.requests) == 4
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_request_that_reached_no_replica_gets_retry_after(start_nginx: StartNginx, method: str) -> None:
+    """No replica listens: each is tried once, then all are considered down for a while."""
+    nginx, _ = start_nginx(respond)
+    with socket.socket() as not_listening:
+        not_listening.bind(("127.0.0.1", 0))
+        nginx.replicas = [f"http://127.0.0.1:{not_listening.getsockname()[1]}"] * 2
+        nginx.restart()
+        replies = [send(nginx, method, body=b"{}" if method == "POST" else b"") for _ in range(6)]
+    assert {(reply.status, reply.header("retry-after")) for reply in replies} == {(503, "1")}
+    assert {reply.body for reply in replies} == {envelope.error(Unavailable(), "en")}
+
+
+def test_503_of_a_replica_is_forwarded_without_a_retry(start_nginx: StartNginx) -> None:
+    def reject(connection: Any) -> None:
+        connection.sendall(b"HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    nginx, upstreams = start_nginx(reject, reject)
+    reply = send(nginx, "GET")
+    assert (reply.status, reply.header("retry-after")) == (503, "7")
+    assert sum(len(each.requests) for each in upstreams) == 1
+
+
+def test_slow_sender_does_not_occupy_a_replica(start_nginx: StartNginx) -> None:
+    nginx, (healthy,) = start_nginx(respond)
+    with closing(raw(nginx)) as slow:
+        slow.send(request("POST", "/api/", [("Content-Length", "4")], b"{}"))
+        assert send(nginx, "GET").status == 200
+        assert healthy.methods == ["GET"]
+        slow.send(b"  ")
+        assert slow.answer().status == 200
+    assert healthy.methods == ["GET", "POST"]
+
+
+def test_slow_reader_does_not_occupy_a_replica(start_nginx: StartNginx) -> None:
+    upstream_done = threading.Event()
+
+    def respond_at_length(connection: Any) -> None:
+        size = 20_000_000
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % size)
+        connection.sendall(b"x" * size)
+        upstream_done.set()
+
+    nginx, _ = start_nginx(respond_at_length)
+    with closing(raw(nginx)) as slow:
+        slow.send(request("GET", "/api/"))
+        assert upstream_done.wait(timeout=30)
+
+
+def test_excessive_request_rate_is_rejected(start_nginx: StartNginx) -> None:
+    nginx, _ = start_nginx(respond, limits=True)
+    with closing(raw(nginx)) as client:
+        client.send(request("GET", "/api/") * 600)
+        replies = [client.answer() for _ in range(600)]
+    rejected = [reply for reply in replies if reply.status != 200]
+    assert len(rejected) >= 100
+    assert {(reply.status, reply.error, reply.header("retry-after")) for reply in rejected} == {
+        (429, "too_many_requests", "1")
+    }
+
+
+@pytest.mark.parametrize("path", ["/auth/login/", "/admin/sign-in/"])
+def test_logins_have_a_lower_rate_limit(start_nginx: StartNginx, path: str) -> None:
+    nginx, (healthy,) = start_nginx(respond, limits=True)
+    with closing(raw(nginx)) as client:
+        client.send(request("POST", path, [("Content-Length", "0")]) * 150)
+        statuses = [client.answer().status for _ in range(150)]
+    assert 429 in statuses
+    assert 50 < len(healthy.requests) < 150
+
+
+def test_too_many_connections_per_client_are_rejected(start_nginx: StartNginx) -> None:
+    release = threading.Event()
+
+    def respond_later(connection: Any) -> None:
+        release.wait(30)
+        respond(connection)
+
+    nginx, (healthy,) = start_nginx(respond_later, limits=True)
+    with ExitStack() as connections:
+        clients = [connections.enter_context(closing(raw(nginx))) for _ in range(101)]
+        for each in clients:
+            each.send(request("GET", "/api/"))
+        eventually(lambda: len(healthy.requests) == 100)
+        release.set()
+        replies = [each.answer() for each in clients]
+    (rejected,) = (reply for reply in replies if reply.status != 200)
+    assert (rejected.status, rejected.error, rejected.header("retry-after")) == (429, "too_many_requests", "1")
+
+
+@pytest.fixture
+def site(fast_hash_store: Path, tmp_path: Path) -> Iterator[Site]:
+    with two_replica_site(copytree(fast_hash_store, tmp_path / "data")) as running:
+        yield running
+
+
+def test_killed_replica_fails_no_get_and_repeats_no_post(site: Site) -> None:
+    """Requests in progress there get 502; later ones go to the other replica."""
+    killed = threading.Event()
+    gets: list[int] = []
+    posts: list[tuple[str, int]] = []
+
+    def send_continuously() -> list[int]:
+        """Send until some time after the kill; return the statuses of the logins after it."""
+        after_kill: list[int] = []
+        while len(after_kill) < 10:
+            with closing(HttpTransport(site.nginx.base)) as transport:
+                api, name = ApiClient(transport), uuid4().hex
+                is_after_kill = killed.is_set()
+                gets.append(api.open().status)
+                status = login(api, name)
+                posts.append((name, status))
+            after_kill.extend([status] * is_after_kill)
+        return after_kill
+
+    with ThreadPoolExecutor(4) as threads:
+        senders = [threads.submit(send_continuously) for _ in range(4)]
+        eventually(lambda: len(posts) >= 20)
+        site.replicas[0].kill()
+        killed.set()
+        after_kill = [status for each in senders for status in each.result()]
+    assert set(gets) == {200}
+    assert {status for _, status in posts} <= {200, 502}
+    assert set(after_kill) == {200}
+    logins = [request_id for _, request_id in site.logins()]
+    assert len(logins) == len(set(logins))
+    assert {name for name, status in posts if status == 200} <= set(logins)
+
+
+def login(api: ApiClient, request_id: str) -> int:
+    region = f"{api.transport.base}/v3"
+    fields = {"username": "demo", "password": "console-demo", "region": region, "csrfmiddlewaretoken": api.token}
+    headers = {"Content-Type": FORM, "X-Request-ID": request_id}
+    return api.send("POST", "/auth/login/", headers, urlencode(fields).encode()).status
+
+
+@pytest.mark.long
+def test_frozen_replica_is_skipped(site: Site) -> None:
+    """Its kernel accepts connections, but no response comes: reads go to the other replica after a timeout."""
+    with closing(HttpTransport(site.nginx.base)) as transport:
+        api = ApiClient(transport)
+        assert api.login().status == 200
+        frozen, _ = site.replicas
+        frozen.pause()
+        try:
+            assert [api.call("GetUsageLimits").status for _ in range(8)] == [200] * 8
+        finally:
+            frozen.resume()
+    lines = [json.loads(line) for line in site.nginx.access_log.read_text().split("\n")[:-1]]
+    tried = [line["replica"].split(", ") for line in lines if line["path"] == "/api/" and line["method"] == "POST"]
+    address = frozen.base.removeprefix("http://")
+    assert any(replicas[0] == address and len(replicas) > 1 for replicas in tried)
