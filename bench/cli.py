@@ -34,7 +34,7 @@ class Suite(Struct, frozen=True):
     charts: Callable[[Results], Sequence[Chart]] = lambda _results: ()
 
     def tables(self, part: PartResult) -> list[Table]:
-        """The tables of a part's section of the page."""
+        """Return the tables of a part's section of the page."""
         found: list[Table] = importlib.import_module(f"{self.package}.{part.name}").tables(part)
         return found
 

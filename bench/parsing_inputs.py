@@ -33,7 +33,7 @@ class Input(Struct, frozen=True):
 
 
 def plain_json(cookies: SessionCookies, size: int) -> Input:
-    """An action request with many short string fields: the baseline."""
+    """Return an action request with many short string fields: the baseline."""
     body = _object(size, '"field_{:05}":"' + "v" * 32 + '"')
     return Input("plain JSON", size, (200,), (_action_request(cookies, JSON, body),))
 

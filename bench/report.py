@@ -63,7 +63,7 @@ def format_for_terminal(results: Results) -> str:
 def page_sections(
     results: Results, tables: Callable[[PartResult], Sequence[Table]], charts: Sequence[Chart] = ()
 ) -> dict[str, str]:
-    """The generated sections of a page, by name."""
+    """Return the generated sections of a page, by name."""
     sections = {ENVIRONMENT: _environment(results)}
     for part in results.parts:
         images = [f"![{chart.title}](images/{chart.file_name})" for chart in charts if chart.part == part.name]
@@ -98,7 +98,7 @@ def write_page(page: Path, sections: Mapping[str, str], charts: Sequence[Chart] 
 
 
 def read_sections(page: Path) -> dict[str, str]:
-    """The generated sections that a page has."""
+    """Return the generated sections that a page has."""
     return dict(re.findall(r"<!--begin:(\w+)-->\n(.*?)<!--end:\1-->", page.read_text(), re.DOTALL))
 
 

@@ -29,7 +29,7 @@ class ByName:
         self.latencies: dict[str, Latencies] = {each.name: each for each in part.latencies}
 
     def ratio(self, name: str) -> str:
-        """The median and range of a ratio; a missed target is marked."""
+        """Format the median and range of a ratio; a missed target is marked."""
         found = self.ratios[name]
         return spread_text(found.spread, fixed) + ("" if found.met in (None, True) else " (missed)")
 

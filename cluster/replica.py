@@ -28,7 +28,7 @@ class Replica(Server):
         name: str = "replica",
         flags: Sequence[str] = (),
     ) -> None:
-        """Settings such as `{"database": "postgresql://…", "workers": 2}`; `flags` of `cloudconsole serve`."""
+        """Take settings such as `{"database": "postgresql://…", "workers": 2}`, and flags of `cloudconsole serve`."""
         super().__init__(name, folder)
         self.settings = dict(settings)
         """Changes apply from the next start."""

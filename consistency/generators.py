@@ -184,7 +184,7 @@ class AccountGenerator(WriteGenerator):
         return Change(register, verb, {**self._current[register], "password": password}, {"password": password})
 
     def current(self, account: str) -> dict[str, Any]:
-        """The state of an account as far as its writer knows."""
+        """Return the state of an account as far as its writer knows."""
         value: dict[str, Any] = self._current[("account", account)]
         return value
 

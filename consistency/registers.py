@@ -78,7 +78,7 @@ def _acknowledge(found: list[Effect], write: Write) -> None:
 
 
 def versions(initial: Any, found: Sequence[Effect]) -> list[Version]:
-    """A value is possible from the start of its write until a later write has certainly replaced it."""
+    """Return when each value is possible: from the start of its write until a later write has certainly replaced it."""
     until = inf
     backwards = []
     for effect in reversed(found):
@@ -108,7 +108,7 @@ def timeline(registers: Sequence[Sequence[Version]], combine: Callable[[Sequence
 
 
 def between(spans: Sequence[Span], begin: float, end: float) -> Iterator[Span]:
-    """The spans that overlap or touch a time window."""
+    """Yield the spans that overlap or touch a time window."""
     first = bisect_right(spans, begin, key=lambda span: span.since) - 1
     for span in islice(spans, max(first, 0), None):
         if span.since > end:

@@ -162,7 +162,7 @@ class Workload:
         return self._accounts[account].current(account)
 
     async def _use(self, account: str, rng: Random) -> None:
-        """A user: opens and closes sessions."""
+        """Act as a user: open and close sessions."""
         sessions = self._tenants.sessions[account]
         while not self._recorder.complete.is_set():
             current = self._current(account)
@@ -177,7 +177,7 @@ class Workload:
             await self._recorder.wait(rng.expovariate(1 / USER_PAUSE_SECONDS))
 
     async def _guess(self, account: str, rng: Random) -> None:
-        """A password guesser: several attempts at once on all replicas, well beyond the throttling threshold."""
+        """Guess passwords: several attempts at once on all replicas, well beyond the throttling threshold."""
         await self._recorder.wait(rng.uniform(0, GUESS_START_SECONDS))
         for _ in range(GUESSES):
             if self._recorder.complete.is_set():
@@ -186,7 +186,7 @@ class Workload:
             await asyncio.gather(*(self._tenants.login(replica, account, "a guess") for replica in replicas))
 
     async def _read(self, rng: Random) -> None:
-        """A reader: uses any session on any replica, sometimes an ended one."""
+        """Act as a reader: use any session on any replica, sometimes an ended one."""
         pools = list(self._tenants.sessions.values())
         while not self._recorder.complete.is_set():
             session = rng.choice(pools).choose(rng, ENDED_PROBABILITY)
@@ -198,7 +198,7 @@ class Workload:
                     await self._recorder.wait(rng.uniform(0, READER_PAUSE_SECONDS))
 
     async def _write(self, generator: WriteGenerator) -> None:
-        """A writer: reads everywhere before and after each change, when caches are most likely to be stale."""
+        """Act as a writer: read everywhere before and after each change, when caches are most likely to be stale."""
         while not await self._recorder.wait(generator.rng.expovariate(1 / generator.pause_seconds)):
             change = generator.next()
             await self._read_affected(generator, change)

@@ -89,7 +89,7 @@ class RequestGenerator:
         return self.other_request()
 
     def valid_call(self) -> Request:
-        """A valid call of an action, with additional fields and headers that must be ignored."""
+        """Generate a valid call of an action, with additional fields and headers that must be ignored."""
         return self.call_in(self._rng.choice(self._sessions))
 
     def call_in(self, session: Session) -> Request:
@@ -139,7 +139,7 @@ class RequestGenerator:
         return Request("POST", "/auth/login/", headers, encode_pairs(fields, FORM, self._rng))
 
     def invalid_login(self) -> Request:
-        """A login with invalid credentials, and often other mutations."""
+        """Generate a login with invalid credentials, and often other mutations."""
         session = self._rng.choice(self._sessions)
         fields = self._values.valid(self._login)
         fields["password"] += "?"

@@ -55,7 +55,7 @@ class Plan:
         return f"rabbit://lab:{BROKER_PASSWORD}@{HOST}:{self.ports['rabbitmq']}/{region.lower()}"
 
     def configuration(self, region: str, project: str) -> Path:
-        """Configuration file of a service, such as nova, in a region."""
+        """Return the configuration file of a service, such as nova, in a region."""
         return self.etc / region / project / ("glance-api.conf" if project == "glance" else f"{project}.conf")
 
     def data(self, region: str, project: str) -> Path:

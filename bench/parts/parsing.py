@@ -55,7 +55,7 @@ def run(length: RunLength) -> PartResult:
 
 
 def tables(part: PartResult) -> list[Table]:
-    """The most expensive inputs."""
+    """Return a table of the most expensive inputs."""
     found = ByName(part)
     names = [each.name.removesuffix(" / plain JSON") for each in part.ratios[1:]]
     rows = [[name, found.ratio(f"{name} / plain JSON"), found.median(name)] for name in names[:SHOWN]]

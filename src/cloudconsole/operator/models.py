@@ -170,8 +170,11 @@ def parse_model(
     earlier: Iterable[FieldError] = (),
     check: Callable[[AnyModel], Iterable[FieldError]] = lambda _part: (),
 ) -> AnyModel:
-    """Validate the values. One `ValidationError` lists all errors: the earlier ones, those of single fields, and those
-    of `check`, which receives the model with `INVALID` in place of invalid fields."""
+    """Validate the values and return the model.
+
+    One `ValidationError` lists all errors: the earlier ones, those of single fields, and those of `check`, which
+    receives the model with `INVALID` in place of invalid fields.
+    """
     errors, data, context = list(earlier), dict(values), {"zone": tx.zone, "existing_names": tx.existing_names}
     try:
         part = model.model_validate(data, context=context)

@@ -90,7 +90,7 @@ DEFAULT_POLICY: Final = PasswordPolicy()
 
 @cache
 def _common_passwords() -> frozenset[str]:
-    """The thousand most common passwords of at least 8 characters, and further common ones of at least 12.
+    """Return the thousand most common passwords of at least 8 characters, and further common ones of at least 12.
 
     From the frequency list of zxcvbn (MIT licence), which was compiled from public leaks.
     """

@@ -126,10 +126,10 @@ class CallObserver(Protocol):
     def started(self, service: Service) -> None: ...
 
     def finished(self, service: Service, nanoseconds: int) -> None:
-        """Called for every outcome; the time includes waiting for the concurrency limit."""
+        """Record the end of a request, whatever its outcome; the time includes waiting for the concurrency limit."""
 
     def failed(self, service: Service, *, was_slow: bool) -> None:
-        """Called for a failed request, possibly after `finished` if the response turns out to be invalid."""
+        """Record a failed request, possibly after `finished` if the response turns out to be invalid."""
 
 
 class NullObserver:

@@ -115,12 +115,12 @@ class LoadShedder:
         self._paused.append((connection, self._seconds()))
 
     def _start_measuring(self) -> None:
-        """Runs among the callbacks of an iteration; what it schedules runs before those of the next."""
+        """Run among the callbacks of an iteration; what this schedules runs before those of the next."""
         self._start_iteration()
         asyncio.get_running_loop().call_soon(self._measure_iteration)
 
     def _measure_iteration(self) -> None:
-        """Runs once per iteration, after reading and before processing; stops when few requests arrive."""
+        """Run once per iteration, after reading and before processing; stop when few requests arrive."""
         arrived, self.arrived = self.arrived, 0
         work = self._start_iteration()
         if self.active:
