@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "embedded_only: depends on the files of the embedded store")
-    config.addinivalue_line("markers", "before_nginx: nginx in front of the console responds by itself")
+    config.addinivalue_line("markers", "not_behind_nginx: nginx in front of the console responds by itself")
     config.addinivalue_line("markers", "long: slow; its module starts before the others")
     # Commands reject files that other users can write, which a umask of 002 would create.
     os.umask(0o022)

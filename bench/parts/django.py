@@ -22,7 +22,7 @@ from bench.tables import ByName, ratio_table
 from bench.wrk import Workload
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, quotas, tenants, usage
 
@@ -130,7 +130,7 @@ def database(dataset: SqliteDataset) -> Iterator[dict[str, str]]:
 
 def _tenants(dataset: SqliteDataset) -> list[dict[str, Any]]:
     """Read the tenants of the sample from the console's store."""
-    with opened(dataset.directory, "cloud") as engine, read_only(engine).connect() as connection:
+    with opened(dataset.directory, "cloud") as engine, read_only_engine(engine).connect() as connection:
         names = {row.id: row.name for row in connection.execute(select(tenants))}
         limits = {row.tenant_id: row._mapping for row in connection.execute(select(quotas))}
         uses = {row.tenant_id: row._mapping for row in connection.execute(select(usage))}

@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from cloudconsole.conformance.redaction import MAX_LENGTH, Secrets, quote_value, redact
+from cloudconsole.conformance.redaction import MAX_LENGTH, Secrets, json_line, redact
 
 SECRET = 'p"ä s&word<1>'
 
@@ -50,4 +50,4 @@ def test_text_is_one_printable_line_of_limited_length() -> None:
     ],
 )
 def test_values_are_shown_as_json(value: object, text: str) -> None:
-    assert quote_value(value) == text
+    assert json_line(value) == text

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
 
-from cloudconsole.conformance.redaction import Secrets, quote_value, redact
+from cloudconsole.conformance.redaction import Secrets, json_line, redact
 from tests.conformance.kit_harness import DEMO, run_kit, serving, target_at
 from tests.conformance.raw_servers import HEAD, raw_server, send_bytes
 
@@ -78,7 +78,7 @@ def assert_no_secret_in_notes(base: str, profile: str) -> None:
 def test_password_is_redacted_in_every_encoding(encoding: str, password: str) -> None:
     echoed = ENCODINGS[encoding]({"password": password})
     text = echoed.decode("utf-8", "backslashreplace")
-    for quoted in (quote_value(echoed), quote_value({"message": text}), text):
+    for quoted in (json_line(echoed), json_line({"message": text}), text):
         line = redact(quoted, Secrets([password]))
         assert_no_secret_in(line)
         assert "[secret]" in line

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cloudconsole.core.pricing import Hour, Price, PriceBook, clock_hour, estimate, format_amount
 from cloudconsole.core.resources import Amounts
-from cloudconsole.spec.records import ConsumptionItem, ResourceType
+from cloudconsole.spec.records import BillableType, ConsumptionItem
 
 PLAIN = re.compile(r"(0|[1-9][0-9]*)\.([0-9]{2}|[0-9]{2,8}[1-9])")
 
@@ -60,7 +60,7 @@ def test_formatted_amount_has_at_least_two_decimals(billionths: int) -> None:
 
 
 def test_item_order_does_not_depend_on_cost_order() -> None:
-    costs: dict[ResourceType, int] = {"volume": 1, "loadbalance": 2, "image": 3, "instance": 4}
+    costs: dict[BillableType, int] = {"volume": 1, "loadbalance": 2, "image": 3, "instance": 4}
     assert [item.res_type for item in estimate(costs)] == ["instance", "image", "loadbalance", "volume"]
 
 
@@ -69,7 +69,7 @@ def test_items_without_cost_are_omitted() -> None:
 
 
 @pytest.mark.parametrize("costs", [{}, {"instance": 0, "image": 0, "loadbalance": 0, "volume": 0}])
-def test_no_costs_give_no_items(costs: dict[ResourceType, int]) -> None:
+def test_no_costs_give_no_items(costs: dict[BillableType, int]) -> None:
     assert estimate(costs) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine, select
 
 from cloudconsole.core.resources import QUOTA_USES
-from cloudconsole.operator.cloud_file import CloudFileError, Problem, Summary, load
+from cloudconsole.operator.cloud_file import CloudFileError, FileProblem, Summary, load
 from cloudconsole.operator.cloud_file.loader import read_cloud_file
 from cloudconsole.store import tables
 from cloudconsole.store.passwords import HASHER
@@ -67,7 +67,7 @@ def load_text(
     return load(engine, write(directory, text), zone=zone, now=1_800_000_000, actor="tester", force=force)
 
 
-def problems_of(directory: Path, text: str | bytes) -> list[Problem]:
+def problems_of(directory: Path, text: str | bytes) -> list[FileProblem]:
     try:
         read_cloud_file(write(directory, text), UTC)
     except CloudFileError as error:

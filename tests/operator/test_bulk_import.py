@@ -13,7 +13,7 @@ from sqlalchemy import Engine, update
 
 from cloudconsole.operator import bulk_import
 from cloudconsole.operator.bulk_import import MAX_LINE_BYTES, ImportCounts, RestoredDuringImport, import_resources
-from cloudconsole.operator.cloud_file import CloudFileError, Problem
+from cloudconsole.operator.cloud_file import CloudFileError, FileProblem
 from cloudconsole.operator.entities import NODES, PRICES, TENANTS, EntityType
 from cloudconsole.operator.maintenance.backup import restore, stage_restore, write_backup
 from cloudconsole.store import tables
@@ -55,7 +55,7 @@ def run_import(engine: Engine, content: bytes, *, zone: Any = UTC, force: bool =
     return counts
 
 
-def import_problems(engine: Engine, content: bytes) -> list[Problem]:
+def import_problems(engine: Engine, content: bytes) -> list[FileProblem]:
     with pytest.raises(CloudFileError) as error:
         run_import(engine, content)
     return error.value.problems
@@ -267,7 +267,7 @@ def test_earlier_restore_and_other_imports_do_not_abort(
 )
 def test_unparsable_line_is_rejected(cloud: Engine, content: bytes, message: str) -> None:
     before = rows(cloud, tables.resources)
-    assert import_problems(cloud, content) == [Problem(1, "", message)]
+    assert import_problems(cloud, content) == [FileProblem(1, "", message)]
     assert rows(cloud, tables.resources) == before
 
 

@@ -10,7 +10,7 @@ from cloudconsole.core.login_throttle import NETWORK_FAILURES, USER_FAILURES
 from cloudconsole.server.net import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import ActivityStore, hash_username
-from cloudconsole.store.base import Parameters, Reader, Row
+from cloudconsole.store.base import Parameters, Reader, RowTuple
 from cloudconsole.store.login_throttle import LoginThrottle
 from cloudconsole.store.tables import login_failures
 from tests.store.conftest import Check
@@ -30,7 +30,7 @@ class CountingThrottle:
         self.read_count = 0
         seek = reader.seek
 
-        async def counted_seek(sql: str, parameters: Parameters = ()) -> Row | None:
+        async def counted_seek(sql: str, parameters: Parameters = ()) -> RowTuple | None:
             self.read_count += 1
             return await seek(sql, parameters)
 

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from sqlalchemy import Engine, insert, text
 
 from cloudconsole.server.http.request import RequestSequence
-from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.store import sessions as module
 from cloudconsole.store.activity import ActivityStore
-from cloudconsole.store.base import Parameters, Reader, Row
+from cloudconsole.store.base import Parameters, Reader, RowTuple
 from cloudconsole.store.sessions import Session, SessionCache, hash_session_id
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import accounts, sessions, tenants
@@ -30,7 +30,9 @@ class Worker:
         self.sequence = RequestSequence()
         self._cache = SessionCache(reader, IDLE)
         unused: Any = None
-        self._sessions = Sessions(unused, self._cache, reader.changes, self.sequence, unused, unused, unused, unused)
+        self._sessions = SessionFinder(
+            unused, self._cache, reader.changes, self.sequence, unused, unused, unused, unused
+        )
 
     def find(self, name: str = "s1", now: float = NOW, arrival: int | None = None) -> Session | None:
         return run(self._sessions.lookup(hash_session_id(name), arrival, now))
@@ -202,7 +204,7 @@ class SlowReader(SqliteReader):
 
     meanwhile: Callable[[], None] | None = None
 
-    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def one(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         row = await super().one(sql, parameters)
         if self.meanwhile is not None:
             self.meanwhile()
@@ -253,9 +255,9 @@ def test_oldest_cached_session_is_evicted(worker: Worker, four_sessions: list[st
 
 
 def recording(calls: list[str], name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    async def call(sql: str, parameters: Parameters = ()) -> Row | None:
+    async def call(sql: str, parameters: Parameters = ()) -> RowTuple | None:
         calls.append(name)
-        row: Row | None = await method(sql, parameters)
+        row: RowTuple | None = await method(sql, parameters)
         return row
 
     return call

@@ -73,7 +73,7 @@ TIMEOUT: Final = 10.0
 DEADLINE: Final = 30.0
 
 
-class Connection:
+class ConsoleSession:
     """One command invocation: its settings, console, and the session saved for the next one."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled, render, ter
 from cloudconsole.spec.text import escape, escape_json, format_cell
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import Console
 
 Record = dict[str, Any]
@@ -134,7 +134,7 @@ class OutputView(NamedTuple):
 
 
 def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
-    def command(call: "Connection") -> None:
+    def command(call: "ConsoleSession") -> None:
         if call.settings.output == "json":
             print_json(call.do(view.data))
         elif call.settings.output == "csv":

@@ -11,18 +11,18 @@ from cloudconsole.cli.i18n import translate
 from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import ConsoleError
 
 
-def run_command(arguments: argparse.Namespace, command: "Callable[[Connection], int | None]") -> int:
+def run_command(arguments: argparse.Namespace, command: "Callable[[ConsoleSession], int | None]") -> int:
     # Imported late: help and argument errors do not need the HTTP library.
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import ConsoleError
 
     url = None
     try:
-        with Connection(arguments) as call:
+        with ConsoleSession(arguments) as call:
             url = call.url
             return command(call) or EXIT_OK
     except CommandError as problem:

@@ -16,7 +16,7 @@ from cloudconsole.cli.tables import render, terminal
 from cloudconsole.spec.text import escape
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import Console
 
 _TERMINATED: Final = 143
@@ -24,7 +24,7 @@ _MIN_DEADLINE: Final = 2.0
 
 
 def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Table]", interval: float) -> int:
-    def command(call: "Connection") -> None:
+    def command(call: "ConsoleSession") -> None:
         if not output.is_terminal() or terminal().is_dumb_terminal or call.settings.output != "table":
             raise UsageError(translate(messages.WATCH_NEEDS_TERMINAL))
         # Show that a console does not respond instead of waiting for it.
@@ -37,7 +37,7 @@ def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Table]", in
     return run_command(arguments, command)
 
 
-def _watch(call: "Connection", fetch: "Callable[[Console], Table]", table: Table, interval: float) -> NoReturn:
+def _watch(call: "ConsoleSession", fetch: "Callable[[Console], Table]", table: Table, interval: float) -> NoReturn:
     from rich.live import Live
 
     from cloudconsole.client import ConnectionFailed, RateLimited, ServerError
@@ -57,7 +57,7 @@ def _watch(call: "Connection", fetch: "Callable[[Console], Table]", table: Table
                 raise CommandError(translate(messages.SESSION_ENDED, username=call.username, url=call.url)) from None
 
 
-def _render_screen(console: Any, call: "Connection", table: Table, updated: str, problem: str | None) -> Any:
+def _render_screen(console: Any, call: "ConsoleSession", table: Table, updated: str, problem: str | None) -> Any:
     from rich.console import Group
     from rich.text import Text
 

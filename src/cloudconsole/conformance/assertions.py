@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 
 MAX_REPORTED: Final = 3
 
@@ -24,7 +24,7 @@ def check(condition: object, reason: str) -> None:
 
 def check_equal(actual: Any, expected: Any, what: str) -> None:
     if actual != expected or type(actual) is not type(expected):
-        raise CheckFailed(f"{what} is {quote_value(actual)}, not {quote_value(expected)}")
+        raise CheckFailed(f"{what} is {json_line(actual)}, not {json_line(expected)}")
 
 
 def check_no_problems(problems: Sequence[str]) -> None:

@@ -15,10 +15,10 @@ MIN_COOKIE_LENGTH: Final = 8
 HIDDEN: Final = "[secret]"
 
 
-def quote_value(value: Any) -> str:
+def json_line(value: Any) -> str:
     """Format a value as one line of JSON, a set as a list; in ASCII if it contains unprintable characters."""
     if isinstance(value, bytes):
-        return quote_value(value[:MAX_READ].decode("utf-8", "backslashreplace"))
+        return json_line(value[:MAX_READ].decode("utf-8", "backslashreplace"))
     text = json.dumps(value, ensure_ascii=False, default=sorted)
     return text if text.isprintable() else json.dumps(value, default=sorted).replace("\x7f", "\\u007f")
 
@@ -55,7 +55,7 @@ _QUOTERS: Final[tuple[Callable[[str], str], ...]] = (
     lambda text: json.dumps(text)[1:-1],
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
 )
-"""How `quote_value` may encode a text."""
+"""How `json_line` may encode a text."""
 
 _ENCODERS: Final[tuple[Callable[[str], str], ...]] = (
     str,

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from cloudconsole.conformance.assertions import CheckSkipped
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.schemas import is_integer
 from cloudconsole.spec.http import SetCookie, parse_set_cookie
 
@@ -84,7 +84,7 @@ def is_success(response: RawResponse) -> bool:
     return response.status == 200 and "data" in content
 
 
-def is_successful(response: RawResponse) -> bool:
+def is_success_unless_busy(response: RawResponse) -> bool:
     """Like `is_success`, but raise `ServerBusy` if the response proves nothing."""
     check_not_busy(response)
     return is_success(response)
@@ -110,11 +110,11 @@ def describe_response(response: RawResponse) -> str:
         code_text = f", code {code}" if is_integer(code) and 100 <= code < 1000 else ""
         return f"HTTP {response.status}{code_text} with {len(response.body) or 'no'} bytes"
     if "code" in content:
-        code, message = quote_value(content["code"]), quote_value(content.get("message"))
+        code, message = json_line(content["code"]), json_line(content.get("message"))
         return f"HTTP {response.status}, code {code}, message {message}"
-    return f"HTTP {response.status} with {quote_value(response.body) if response.body else 'no body'}"
+    return f"HTTP {response.status} with {json_line(response.body) if response.body else 'no body'}"
 
 
 def quoted(response: RawResponse, value: object) -> str:
     """Quote a value of a response, unless it is a login's."""
-    return "another value (hidden: from a login response)" if response.is_login else quote_value(value)
+    return "another value (hidden: from a login response)" if response.is_login else json_line(value)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 
 
 class FieldType(NamedTuple):
@@ -40,10 +40,10 @@ RecordSchema = Mapping[str, FieldType]
 def schema_errors(record: Any, schema: RecordSchema, location: str) -> list[str]:
     """Return the missing and mistyped fields of a record."""
     if not isinstance(record, dict):
-        return [f"{location} is {quote_value(record)}, not an object"]
+        return [f"{location} is {json_line(record)}, not an object"]
     missing = [f"{location}.{name} is missing" for name in schema if name not in record]
     wrong = [
-        f"{location}.{name} is {quote_value(record[name])}, not {kind.name}"
+        f"{location}.{name} is {json_line(record[name])}, not {kind.name}"
         for name, kind in schema.items()
         if name in record and not kind.matches(record[name])
     ]
@@ -61,7 +61,7 @@ def schema_errors_of_all(records: Any, schema: RecordSchema, location: str) -> l
 def pattern_errors(values: list[tuple[str, Any]], pattern: str, expected: str) -> list[str]:
     """Return the texts that do not match a pattern; other types are reported by other checks."""
     return [
-        f"{location} is {quote_value(value)}, not {expected}"
+        f"{location} is {json_line(value)}, not {expected}"
         for location, value in values
         if isinstance(value, str) and not re.fullmatch(pattern, value, re.ASCII)
     ]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts, Unit
-from cloudconsole.spec.records import ConsumptionItem, ResourceType
+from cloudconsole.spec.records import BillableType, ConsumptionItem
 
 BILLIONTHS: Final = 10**9
 DAY_HOURS: Final = 24
@@ -35,7 +35,7 @@ class Price(NamedTuple):
     With a type it applies only to that type: the flavor of an instance, or the volume type of a volume.
     """
 
-    kind: ResourceType
+    kind: BillableType
     unit: Unit
     node_id: int | None
     start: int
@@ -55,7 +55,7 @@ class PriceBook:
             )
 
     def hourly(
-        self, kind: ResourceType, node_id: int | None, amounts: Amounts, at: float, type_name: str | None = None
+        self, kind: BillableType, node_id: int | None, amounts: Amounts, at: float, type_name: str | None = None
     ) -> int | None:
         """Return the hourly cost in billionths; None if the kind has no price there at that time.
 
@@ -85,7 +85,7 @@ class PriceBook:
         return max(starts, default=float("-inf"))
 
     def _effective_price(
-        self, kind: ResourceType, unit: Unit, node_id: int | None, at: float, type_name: str | None = None
+        self, kind: BillableType, unit: Unit, node_id: int | None, at: float, type_name: str | None = None
     ) -> int | None:
         for node in (node_id, None):
             entries = self._entries.get((kind, unit, node, type_name), [])
@@ -95,12 +95,12 @@ class PriceBook:
         return None
 
 
-def estimate(hourly: Mapping[ResourceType, int]) -> list[ConsumptionItem]:
+def estimate(hourly: Mapping[BillableType, int]) -> list[ConsumptionItem]:
     """Build the items from the hourly cost of each kind in billionths; omit kinds without cost."""
     return [_item(kind, hourly[kind]) for kind in PRICED_UNITS if hourly.get(kind)]
 
 
-def _item(kind: ResourceType, hour: int) -> ConsumptionItem:
+def _item(kind: BillableType, hour: int) -> ConsumptionItem:
     day = hour * DAY_HOURS
     return ConsumptionItem(
         res_type=kind,

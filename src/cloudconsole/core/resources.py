@@ -3,7 +3,7 @@
 from operator import add, sub
 from typing import Final, Literal, NamedTuple, get_args
 
-from cloudconsole.spec.records import Flavor, FlavorConfigs, Flavors, ResourceType
+from cloudconsole.spec.records import BillableType, Flavor, FlavorConfigs, Flavors
 
 Kind = Literal[
     "instance",
@@ -20,7 +20,7 @@ Role = Literal["tenant", "operator"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
-PRICED_UNITS: Final[dict[ResourceType, tuple[Unit, ...]]] = {
+PRICED_UNITS: Final[dict[BillableType, tuple[Unit, ...]]] = {
     "instance": ("each", "vcpu", "ram_gb"),
     "image": ("gb",),
     "loadbalance": ("each",),
@@ -28,7 +28,7 @@ PRICED_UNITS: Final[dict[ResourceType, tuple[Unit, ...]]] = {
 }
 """Billable kinds, in the order of an estimate, and the units by which each may be priced."""
 
-TYPED_UNITS: Final[dict[ResourceType, Unit]] = {"instance": "each", "volume": "gb"}
+TYPED_UNITS: Final[dict[BillableType, Unit]] = {"instance": "each", "volume": "gb"}
 """Kinds that may have prices by type, and their unit; an instance's type is its flavor."""
 
 SIZED_IN_GB: Final[frozenset[Kind]] = frozenset({"image", "volume", "snapshot"})

@@ -13,7 +13,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.audit import newest_entry, record_change, restored_since
 from cloudconsole.operator.entities.prices import price_starts
-from cloudconsole.operator.errors import CloudFileError, FieldError, OperatorError, Problem
+from cloudconsole.operator.errors import CloudFileError, FieldError, FileProblem, OperatorError
 from cloudconsole.operator.fields import Reference
 from cloudconsole.operator.models import Resource, resource_errors
 from cloudconsole.operator.names import StoredNames
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 
 class Batch(NamedTuple):
     lines: list[Line]
-    problems: list[Problem]
+    problems: list[FileProblem]
     """Problems of lines that cannot be parsed."""
     position: int
     """Bytes read so far."""
@@ -54,7 +54,7 @@ class Batch(NamedTuple):
 class UnreadableInput(Exception):
     """A line that cannot be parsed."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[FileProblem]) -> None:
         super().__init__()
         self.problems = problems
 
@@ -66,7 +66,7 @@ def read_batches(
     context = {"zone": zone, "existing_names": existing_names}
     number = position = 0
     lines: list[Line] = []
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     while content := source.readline(MAX_LINE_BYTES + 1):
         number, position = number + 1, position + len(content)
         try:
@@ -87,7 +87,7 @@ def read_batches(
 def _read(content: bytes, number: int) -> dict[str, Any] | None:
     if len(content) > MAX_LINE_BYTES:
         raise UnreadableInput(
-            [Problem(number, "", f"is longer than {MAX_LINE_BYTES} bytes: put each resource on its own line")]
+            [FileProblem(number, "", f"is longer than {MAX_LINE_BYTES} bytes: put each resource on its own line")]
         )
     try:
         text = content.decode()
@@ -106,7 +106,7 @@ def _read(content: bytes, number: int) -> dict[str, Any] | None:
         if isinstance(data, dict):
             return data
         message = 'must be an object, such as {"tenant": "demo", "id": "v-1", ...}'
-    raise UnreadableInput([Problem(number, "", message)])
+    raise UnreadableInput([FileProblem(number, "", message)])
 
 
 class _InvalidJson(ValueError):
@@ -156,7 +156,7 @@ class Checked:
 
     rows: dict[str, Row] = field(default_factory=dict)
     passed: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
 
 
 class _View(NamedTuple):
@@ -181,7 +181,7 @@ def check_batch(tx: OperatorTransaction, lines: list[Line], *, stops: bool = Tru
             continue
         errors = [*field_errors, *_errors(view, resource, row, known)]
         if errors:
-            checked.problems += [Problem(number, format_path(path), message) for path, message in errors]
+            checked.problems += [FileProblem(number, format_path(path), message) for path, message in errors]
             if stops:
                 break
             continue
@@ -301,7 +301,7 @@ def import_resources(
     tally = ImportCounts()
     seen: int | None = None
     stops = max_invalid_lines == 1
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine), stops=stops):
         with operator_transaction(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as tx:
             if seen is not None and restored_since(tx.connection, seen):

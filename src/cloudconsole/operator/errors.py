@@ -31,7 +31,7 @@ def raise_if_invalid(errors: Iterable[FieldError]) -> None:
         raise ValidationError(errors)
 
 
-class Problem(NamedTuple):
+class FileProblem(NamedTuple):
     line: int
     path: str
     message: str
@@ -40,11 +40,11 @@ class Problem(NamedTuple):
 class CloudFileError(OperatorError):
     """A rejected file; the message has one line per problem."""
 
-    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, source: str, problems: Iterable[FileProblem]) -> None:
         self.source = source
         self.problems = sorted(problems)
         super().__init__("\n".join(self._describe(problem) for problem in self.problems))
 
-    def _describe(self, problem: Problem) -> str:
+    def _describe(self, problem: FileProblem) -> str:
         location = f"{self.source}:{problem.line}:"
         return " ".join(part for part in (location, problem.path and f"{problem.path}:", problem.message) if part)

@@ -12,7 +12,7 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.models import Account, Tenant
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.operator.validation import error_message
-from cloudconsole.store.base import Store, read_only
+from cloudconsole.store.base import Store, read_only_engine
 from cloudconsole.store.migrations import current_revision
 from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions
 from cloudconsole.store.sqlite.store import SqliteStore
@@ -33,7 +33,7 @@ def reject_if_accounts_exist(store: Store) -> None:
         return
     with store.opened("cloud") as engine:
         if current_revision(engine) is not None:
-            with read_only(engine).connect() as connection:
+            with read_only_engine(engine).connect() as connection:
                 _reject_accounts(connection)
 
 

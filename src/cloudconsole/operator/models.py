@@ -39,7 +39,7 @@ from cloudconsole.operator.validation import (
     pass_invalid,
     validate_with_placeholders,
 )
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import BillableType
 
 
 class EntityModel(BaseModel):
@@ -72,7 +72,7 @@ class Flavor(EntityModel):
 
 
 class Price(EntityModel):
-    kind: ResourceType = Field(description="instance, image, loadbalance or volume")
+    kind: BillableType = Field(description="instance, image, loadbalance or volume")
     unit: Unit = Field(description="each, vcpu, ram_gb or gb, as the kind is priced")
     type: Name | None = Field(
         default=None,

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, literal, or_, select
 
 from cloudconsole.core.usernames import INVISIBLE
 from cloudconsole.store import tables
-from cloudconsole.store.base import Store, read_only
+from cloudconsole.store.base import Store, read_only_engine
 from cloudconsole.store.migrations import current_revision
 
 _BREAKS: Final = ("Cc", "Zl", "Zp")
@@ -81,7 +81,7 @@ class StoredNames:
     """A live view of the names in a store."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = read_only(engine)
+        self._engine = read_only_engine(engine)
 
     def __contains__(self, text: object) -> bool:
         if isinstance(text, str) and "\0" in text:

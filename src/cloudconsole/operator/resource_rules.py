@@ -6,7 +6,7 @@ from typing import Any, Final
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
 from cloudconsole.operator.validation import with_article
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import BillableType
 
 MAX_VALUE: Final = 2**31 - 1
 
@@ -51,13 +51,13 @@ def node_problem(kind: Kind, node: str | None) -> str | None:
     return None
 
 
-def unit_problem(kind: ResourceType, unit: Unit) -> str | None:
+def unit_problem(kind: BillableType, unit: Unit) -> str | None:
     """Return why a price's unit is invalid for its kind, or None."""
     units = PRICED_UNITS[kind]
     return None if unit in units else f"{kind} is priced by {' or '.join(units)}"
 
 
-def type_problem(kind: ResourceType, unit: Unit) -> str | None:
+def type_problem(kind: BillableType, unit: Unit) -> str | None:
     """Return why a price of this kind and unit cannot have a type, or None."""
     if TYPED_UNITS.get(kind) == unit:
         return None

@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 
 from sqlalchemy import Connection, Engine
 
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 
 
 @dataclass(frozen=True)
@@ -37,5 +37,5 @@ def operator_transaction(
 @contextmanager
 def read_only_transaction(engine: Engine, *, now: int, zone: tzinfo = UTC) -> Iterator[OperatorTransaction]:
     """Open a read-only snapshot, which does not wait for writers."""
-    with read_only(engine).begin() as connection:
+    with read_only_engine(engine).begin() as connection:
         yield OperatorTransaction(connection, "", now, zone)

@@ -39,7 +39,7 @@ from cloudconsole.server.http.request import (
     Send,
 )
 from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response, send_response
-from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.logging import current_request_id
@@ -103,7 +103,9 @@ class Console:
         randomness = runtime.randomness
         tokens = CsrfTokens(activity.secret("csrf", fresh=randomness.token_bytes(32)), randomness)
         session_cache = SessionCache(reader, settings.session_idle)
-        sessions = Sessions(tokens, session_cache, reader.changes, self.sequence, activity, writer, clock, randomness)
+        sessions = SessionFinder(
+            tokens, session_cache, reader.changes, self.sequence, activity, writer, clock, randomness
+        )
         regions = IdentityProviders(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud: Cloud = EmbeddedCloud(reader, clock, settings.zone)

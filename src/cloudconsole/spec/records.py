@@ -10,7 +10,7 @@ def field_doc(description: str, *, unit: str | None = None, **schema: Any) -> Me
     return Meta(description=description, extra_json_schema=({"x-unit": unit} if unit else {}) | schema or None)
 
 
-ResourceType = Literal["instance", "image", "loadbalance", "volume"]
+BillableType = Literal["instance", "image", "loadbalance", "volume"]
 
 DECIMAL = r"^(0|[1-9][0-9]*)\.[0-9]{2,9}$"
 TIMESTAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
@@ -149,7 +149,7 @@ class NewsItem(Struct, frozen=True):
 class ConsumptionItem(Struct, frozen=True):
     """Estimated cost of one kind of resource."""
 
-    res_type: Annotated[ResourceType, field_doc("The kind of resource.")]
+    res_type: Annotated[BillableType, field_doc("The kind of resource.")]
     hour: Annotated[str, field_doc("For the current clock hour, as decimal text.", unit="currency", pattern=DECIMAL)]
     day: Annotated[str, field_doc("`hour` × 24.", unit="currency", pattern=DECIMAL)]
     month: Annotated[str, field_doc("`day` × 30.", unit="currency", pattern=DECIMAL)]

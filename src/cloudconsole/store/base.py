@@ -8,15 +8,15 @@ from typing import Any, Final, Literal, Protocol
 
 from sqlalchemy import Engine
 
-Row = tuple[Any, ...]
-Parameters = Row | dict[str, Any]
+RowTuple = tuple[Any, ...]
+Parameters = RowTuple | dict[str, Any]
 
 
 class RowReader(Protocol):
-    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def one(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         """Return the first row; raise `Unavailable` if the store cannot be read."""
 
-    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]: ...
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[RowTuple]: ...
 
 
 class Snapshot(RowReader, Protocol):
@@ -61,7 +61,7 @@ class Reader(RowReader, Protocol):
     def oldest_compatible(self) -> str:
         """SQL for the oldest revision whose programs can serve these tables, in the columns of `revisions`."""
 
-    async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def seek(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         """Read like `one`, for untrusted keys: a flood of these leaves capacity for other reads."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
@@ -86,7 +86,7 @@ class StoreError(Exception):
     """The store cannot be used; the message says why and how to fix it."""
 
 
-def read_only(engine: Engine) -> Engine:
+def read_only_engine(engine: Engine) -> Engine:
     """Return the engine in read-only mode, which does not wait for writers."""
     return engine.execution_options(reads_only=True)
 

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 
 Row = Mapping[str, Any]
 
@@ -168,7 +168,7 @@ _ROWS_PER_FETCH: Final = 5000
 
 def copy_rows(source: Engine, target: Engine, tables: MetaData) -> None:
     """Copy all rows of these tables, from one snapshot, into empty tables of another database."""
-    with read_only(source).connect() as reader, target.begin() as writer:
+    with read_only_engine(source).connect() as reader, target.begin() as writer:
         # Referenced tables come first.
         for table in tables.sorted_tables:
             query = select(table).execution_options(yield_per=_ROWS_PER_FETCH)

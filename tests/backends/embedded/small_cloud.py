@@ -18,7 +18,7 @@ from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.resource_rules import SIZES
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 from cloudconsole.store.tables import nodes, prices, tenants
 from tests.harness import FakeClock
 from tests.stores import open_engine, run, store_in, wait_for_replicas
@@ -118,7 +118,7 @@ class SmallCloud:
         wait_for_replicas(self.data_dir)
 
     def name_of(self, table: Table, row_id: int | None) -> str | None:
-        with read_only(self.engine).connect() as connection:
+        with read_only_engine(self.engine).connect() as connection:
             return connection.scalar(select(table.c.name).where(table.c.id == row_id))
 
     def connect(self) -> Connection:

@@ -11,7 +11,7 @@ from sqlalchemy import insert, update
 from cloudconsole.backends.embedded import identity as module
 from cloudconsole.backends.embedded.identity import EmbeddedIdentity
 from cloudconsole.core.ports import Account, ClientInfo
-from cloudconsole.store.base import Parameters, Row
+from cloudconsole.store.base import Parameters, RowTuple
 from cloudconsole.store.passwords import decoy_hash, password_matches
 from cloudconsole.store.tables import accounts, tenants
 from tests.stores import open_engine, run, store_in
@@ -118,7 +118,7 @@ def test_unknown_user_needs_no_more_reads_than_a_known_one(
     statements: list[str] = []
     read_all = probe.reader.all
 
-    async def record(sql: str, parameters: Parameters = ()) -> list[Row]:
+    async def record(sql: str, parameters: Parameters = ()) -> list[RowTuple]:
         statements.append(sql)
         return await read_all(sql, parameters)
 

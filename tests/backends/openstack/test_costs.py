@@ -14,7 +14,7 @@ from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.costs import hourly_by_kind
 from cloudconsole.backends.prices import CachedPrices, PriceList
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import BillableType
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import nodes, prices
@@ -45,7 +45,7 @@ def price_list(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 RESOURCES = st.builds(
     BillableResource,
     region=st.sampled_from(["north", "south"]),
-    kind=st.sampled_from(get_args(ResourceType)),
+    kind=st.sampled_from(get_args(BillableType)),
     id=st.text(),
     amounts=st.builds(Amounts, *[st.integers(0, 100)] * 5),
     type=st.sampled_from([None, "special", "other"]),

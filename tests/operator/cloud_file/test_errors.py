@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from cloudconsole.operator.cloud_file import CloudFileError, Problem
+from cloudconsole.operator.cloud_file import CloudFileError, FileProblem
 from cloudconsole.operator.cloud_file.loader import read_cloud_file
 from cloudconsole.operator.errors import OperatorError
 from tests.operator.clouds import HEAD, SECRET_HASH, SMALL, contents, load_text, problems_of, write
@@ -22,7 +22,7 @@ RESOURCE = HEAD + "tenants:\n- name: demo\n  resources:\n  - "
 VOLUME = "{id: v-1, kind: volume, name: d, node: hk-1, size: 1, started: 2026-01-01}"
 
 
-def only_problem(directory: Path, text: str | bytes) -> Problem:
+def only_problem(directory: Path, text: str | bytes) -> FileProblem:
     (problem,) = problems_of(directory, text)
     return problem
 

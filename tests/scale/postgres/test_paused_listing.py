@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.server.commands.admin.store import reading_transaction
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import opened
 
@@ -34,6 +34,6 @@ def test_other_idle_transactions_time_out(short_timeout: Dsn) -> None:
     with (
         opened(short_timeout, "cloud") as engine,
         pytest.raises(DBAPIError, match="idle-in-transaction"),
-        read_only(engine).begin() as connection,
+        read_only_engine(engine).begin() as connection,
     ):
         read_slowly(connection)

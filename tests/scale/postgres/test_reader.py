@@ -13,7 +13,7 @@ from cluster.postgres import PostgresServer
 from cloudconsole.server.http.health import HealthEndpoint
 from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import Row, run_with_reader
+from cloudconsole.store.base import RowTuple, run_with_reader
 from cloudconsole.store.postgres import pool
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ConnectionPool
@@ -83,7 +83,7 @@ def test_concurrent_reads_and_waiters_are_bounded(address: Dsn, monkeypatch: pyt
     monkeypatch.setattr(pool, "BURST", 1)
     monkeypatch.setattr(pool, "MAX_WAITING_PER_SLOT", 1)
 
-    async def read_concurrently() -> list[Row | BaseException | None]:
+    async def read_concurrently() -> list[RowTuple | BaseException | None]:
         async with run_with_reader(PostgresStore(address)) as reader:
             return await asyncio.gather(*(reader.one("SELECT 1") for _ in range(3)), return_exceptions=True)
 

@@ -11,7 +11,7 @@ from cloudconsole.core.entropy import RandomSource
 from cloudconsole.server.http import sessions as module
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import RequestSequence
-from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable
@@ -45,10 +45,10 @@ def store() -> FakeStore:
 
 
 @pytest.fixture
-def sessions(store: FakeStore) -> Iterator[Sessions]:
+def sessions(store: FakeStore) -> Iterator[SessionFinder]:
     writer = Writer("writes", standalone_metrics())
     tokens, randomness = cast("CsrfTokens", None), cast("RandomSource", None)
-    yield Sessions(
+    yield SessionFinder(
         tokens,
         cast("SessionCache", store),
         cast("ChangeFeed", None),
@@ -72,7 +72,7 @@ def _endless_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_endless_batch")
-def test_flush_writes_batched_touches_at_once(sessions: Sessions, store: FakeStore) -> None:
+def test_flush_writes_batched_touches_at_once(sessions: SessionFinder, store: FakeStore) -> None:
     async def run() -> None:
         for name, later in ((b"a", 60), (b"b", 61), (b"a", 62)):
             sessions.touch(session(name), NOW + later)
@@ -86,7 +86,7 @@ def test_flush_writes_batched_touches_at_once(sessions: Sessions, store: FakeSto
 
 
 @pytest.mark.usefixtures("_endless_batch")
-def test_touches_after_a_flush_are_batched_again(sessions: Sessions, store: FakeStore) -> None:
+def test_touches_after_a_flush_are_batched_again(sessions: SessionFinder, store: FakeStore) -> None:
     async def run() -> None:
         for name in (b"a", b"b"):
             sessions.touch(session(name), NOW + TOUCH_SECONDS)
@@ -98,7 +98,7 @@ def test_touches_after_a_flush_are_batched_again(sessions: Sessions, store: Fake
     assert [list(each) for each in store.written] == [[b"a"], [b"b"]]
 
 
-def test_a_batch_is_written_after_a_moment(sessions: Sessions, store: FakeStore) -> None:
+def test_a_batch_is_written_after_a_moment(sessions: SessionFinder, store: FakeStore) -> None:
     async def run() -> None:
         sessions.touch(session(b"a"), NOW + TOUCH_SECONDS)
         async with asyncio.timeout(60):
@@ -109,7 +109,7 @@ def test_a_batch_is_written_after_a_moment(sessions: Sessions, store: FakeStore)
     assert store.written == [{b"a": NOW + TOUCH_SECONDS}]
 
 
-def test_a_touch_is_tried_again_after_a_failed_write(sessions: Sessions, store: FakeStore) -> None:
+def test_a_touch_is_tried_again_after_a_failed_write(sessions: SessionFinder, store: FakeStore) -> None:
     async def run() -> None:
         for fails in (True, False):
             store.fails = fails

@@ -10,8 +10,8 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, PriceMissing, Tenant
 from cloudconsole.core.pricing import PriceBook, clock_hour, estimate
 from cloudconsole.core.resources import PRICED_UNITS, QUOTA_DEFAULTS, Amounts, flavors_record, quota_use
-from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
-from cloudconsole.store.base import Reader, Row, RowReader, Snapshot
+from cloudconsole.spec.records import BillableType, ConsumptionItem, Flavor, Flavors, UsageLimits
+from cloudconsole.store.base import Reader, RowReader, RowTuple, Snapshot
 from cloudconsole.store.counters import AMOUNTS_SQL
 from cloudconsole.store.tables import NO_NODE
 
@@ -107,7 +107,7 @@ async def usage_limits(reader: Reader, tenant_id: int, now: float) -> CacheableR
     return CacheableResult(UsageLimits(*numbers), next_change(intervals, now))
 
 
-async def _usage(reader: RowReader, tenant_id: int) -> Row:
+async def _usage(reader: RowReader, tenant_id: int) -> RowTuple:
     (row,) = await reader.all(_USAGE, (tenant_id,))
     return row
 
@@ -165,9 +165,9 @@ async def _billable_state(snapshot: Snapshot, tenant: Tenant, now: float, ended_
     return BillableState(totals, await ended_intervals(snapshot, tenant.id, now, ended_since))
 
 
-def _hourly_by_kind(state: BillableState, book: PriceBook, now: float) -> dict[ResourceType, int]:
+def _hourly_by_kind(state: BillableState, book: PriceBook, now: float) -> dict[BillableType, int]:
     """Return the cost of each billable kind in this hour, in billionths."""
-    hourly: dict[ResourceType, int] = dict.fromkeys(PRICED_UNITS, 0)
+    hourly: dict[BillableType, int] = dict.fromkeys(PRICED_UNITS, 0)
 
     def charge(kind: str, node_id: int, amounts: Amounts, at: float) -> None:
         for billable in PRICED_UNITS:

@@ -9,7 +9,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.spec.errors import DomainNotFound
 from cloudconsole.spec.records import DomainDetail, NewsItem, OriginConfig, UrlItem
-from cloudconsole.store.base import Reader, Row
+from cloudconsole.store.base import Reader, RowTuple
 
 _URLS = "SELECT url, type, id FROM urls WHERE (tenant_id IS NULL OR tenant_id = ?) AND NOT disabled ORDER BY id"
 _DOMAIN = """
@@ -56,7 +56,7 @@ class EmbeddedContent:
         return datetime.fromtimestamp(moment, UTC).astimezone(self._zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _domain_record(row: Row) -> DomainDetail:
+def _domain_record(row: RowTuple) -> DomainDetail:
     return DomainDetail(
         domain_id=row[0],
         domain_name=row[1],

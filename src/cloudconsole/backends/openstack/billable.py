@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from cloudconsole.backends.openstack.flavors import Id
 from cloudconsole.backends.openstack.quotas import Count
 from cloudconsole.core.resources import Amounts
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import BillableType
 
 _MB_PER_GB: Final = 1024
 _BYTES_PER_GB: Final = 1024**3
@@ -25,7 +25,7 @@ class BillableResource(Struct, frozen=True):
     """A billable resource in one region."""
 
     region: str
-    kind: ResourceType
+    kind: BillableType
     id: str
     amounts: Amounts
     type: str | None = None

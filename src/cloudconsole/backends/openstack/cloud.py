@@ -19,7 +19,7 @@ from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
 from cloudconsole.core.pricing import clock_hour, estimate
 from cloudconsole.core.resources import SIZED_IN_GB, Amounts
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
-from cloudconsole.spec.records import ConsumptionItem, Flavors, ResourceType, UsageLimits
+from cloudconsole.spec.records import BillableType, ConsumptionItem, Flavors, UsageLimits
 from cloudconsole.store.base import Reader, Snapshot
 from cloudconsole.store.observed_resources import ObservedResource, ObservedResources
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-_UNLISTED_WHEN_DELETED: Final[tuple[ResourceType, ...]] = ("image", "loadbalance", "volume")
+_UNLISTED_WHEN_DELETED: Final[tuple[BillableType, ...]] = ("image", "loadbalance", "volume")
 """Kinds that a cloud no longer lists once they are deleted."""
 
 

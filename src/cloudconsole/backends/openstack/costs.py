@@ -9,7 +9,7 @@ from cloudconsole.backends.prices import PriceList
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import PriceMissing
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import BillableType
 from cloudconsole.spec.text import escape
 
 
@@ -17,7 +17,7 @@ class PriceGroup(NamedTuple):
     """Resources with the same price. Prices are linear, so their amounts can be summed first."""
 
     region: str
-    kind: ResourceType
+    kind: BillableType
     type: str | None
     at: float
 
@@ -25,7 +25,7 @@ class PriceGroup(NamedTuple):
 Priced = PriceGroup | BillableResource
 
 
-def hourly_by_kind(resources: Iterable[BillableResource], prices: PriceList, now: float) -> dict[ResourceType, int]:
+def hourly_by_kind(resources: Iterable[BillableResource], prices: PriceList, now: float) -> dict[BillableType, int]:
     """Return the hourly cost of each kind in billionths, by the prices of now or of a resource's end.
 
     The prices of a node with the region's name apply to the region.
@@ -35,7 +35,7 @@ def hourly_by_kind(resources: Iterable[BillableResource], prices: PriceList, now
         at = now if resource.ended_at is None else min(now, resource.ended_at)
         group = PriceGroup(resource.region, resource.kind, resource.type, at)
         sums[group] = sums.get(group, Amounts()).plus(resource.amounts)
-    hourly: dict[ResourceType, int] = dict.fromkeys(PRICED_UNITS, 0)
+    hourly: dict[BillableType, int] = dict.fromkeys(PRICED_UNITS, 0)
     for group, amounts in sums.items():
         cost = hourly_of(group, amounts, prices, group.at)
         if cost is None:

@@ -11,7 +11,7 @@ from cloudconsole.cli.parser import Parser, add_completion
 from cloudconsole.cli.runner import run_command
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
 
 
 def add_arguments(parser: Parser) -> None:
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_error(str(problem))
         return EXIT_USAGE
 
-    def command(call: "Connection") -> None:
+    def command(call: "ConsoleSession") -> None:
         output.print_json(call.do(lambda console: console.call(arguments.action, **fields)))
 
     return run_command(arguments, command)

@@ -16,7 +16,7 @@ from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.spec.text import escape_and_truncate
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import Console
 
 _PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages.MONTH, "year": messages.YEAR}
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.plot:
         return run_and_print(arguments, OutputView(lambda console: console.call("GetConsumptionsEstimated"), _table))
 
-    def plot(call: "Connection") -> None:
+    def plot(call: "ConsoleSession") -> None:
         if arguments.output not in (None, "table"):
             raise UsageError(translate(messages.PLOT_NEEDS_TABLE))
         print_table(call.do(_plot), is_drawing=True)

@@ -10,7 +10,7 @@ from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.runner import run_command
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     return run_command(arguments, _log_in)
 
 
-def _log_in(call: "Connection") -> None:
+def _log_in(call: "ConsoleSession") -> None:
     from cloudconsole.cli.connection import default_account
 
     call.login()

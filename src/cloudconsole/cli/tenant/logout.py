@@ -10,7 +10,7 @@ from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.runner import describe_error, exit_code_for, run_command
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     return run_command(arguments, _log_out)
 
 
-def _log_out(call: "Connection") -> int:
+def _log_out(call: "ConsoleSession") -> int:
     from cloudconsole.client import ConsoleError
 
     if call.username is None or call.console.session is None:

@@ -13,7 +13,7 @@ from cloudconsole.cli.runner import report_error, run_command
 from cloudconsole.spec.i18n import Text
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Connection
+    from cloudconsole.cli.connection import ConsoleSession
 
 add_arguments = add_connection_flags
 
@@ -26,7 +26,7 @@ class Fact(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    def command(call: "Connection") -> int:
+    def command(call: "ConsoleSession") -> int:
         from cloudconsole.client import ConsoleError
 
         try:
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     return run_command(arguments, command)
 
 
-def _state(call: "Connection") -> str:
+def _state(call: "ConsoleSession") -> str:
     """Return the state of the saved session, which takes a call to find out, without logging in."""
     from cloudconsole.client import LoginRequired
 
@@ -57,7 +57,7 @@ def _state(call: "Connection") -> str:
     return "live"
 
 
-def _print(call: "Connection", state: str) -> None:
+def _print(call: "ConsoleSession", state: str) -> None:
     settings = call.settings
     source_names = settings.account.source_names
     facts = [

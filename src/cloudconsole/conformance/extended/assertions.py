@@ -9,7 +9,7 @@ from cloudconsole.conformance.responses import (
     RawResponse,
     check_not_busy,
     describe_response,
-    is_successful,
+    is_success_unless_busy,
     lenient_code,
     lenient_envelope,
     quoted,
@@ -35,7 +35,7 @@ def check_rejected(response: RawResponse, error: type[ApiError], field: str | No
 def check_success(response: RawResponse, *, after: str = "") -> Any:
     """Fail unless the response is a success; return its data."""
     prefix = f"{after}: " if after else ""
-    check(is_successful(response), f"{prefix}{describe_response(response)}; expected a success")
+    check(is_success_unless_busy(response), f"{prefix}{describe_response(response)}; expected a success")
     return lenient_envelope(response).get("data")
 
 

@@ -8,7 +8,7 @@ from cloudconsole.conformance.assertions import check, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import RawResponse, is_success, lenient_code, lenient_envelope, quoted
 from cloudconsole.spec.errors import (
     DomainNotFound,
@@ -39,7 +39,7 @@ def envelope_success(console: CheckContext) -> None:
             names = set(lenient_envelope(response))
             problems += [f"{what}: {problem}" for problem in _envelope_problems(response)]
             if names != SUCCESS:
-                problems.append(f"{what}: it has the fields {quote_value(sorted(names))}")
+                problems.append(f"{what}: it has the fields {json_line(sorted(names))}")
     check_no_problems(problems)
 
 
@@ -62,7 +62,7 @@ def language(console: CheckContext) -> None:
         data.append(check_success(success))
         for message in (success.content["message"], error.content["message"]):
             is_chinese = re.search("[一-鿿]", message) is not None
-            check(is_chinese == language.startswith("zh"), f"for {language} the message is {quote_value(message)}")
+            check(is_chinese == language.startswith("zh"), f"for {language} the message is {json_line(message)}")
     check(data[0] == data[1], "data varies with the language")
 
 

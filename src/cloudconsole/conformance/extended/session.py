@@ -14,7 +14,7 @@ from cloudconsole.conformance.extended.assertions import (
     check_success,
     console_data,
 )
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired
 from cloudconsole.spec.http import CSRF_COOKIE, SESSION_COOKIE, SetCookie
@@ -30,7 +30,7 @@ OPENING_PAYLOAD = {
     "currency": TEXT,
     "timeZone": TEXT,
     "monthDays": INTEGER,
-    "units": FieldType(f"{quote_value(UNITS)}", lambda value: value == UNITS),
+    "units": FieldType(f"{json_line(UNITS)}", lambda value: value == UNITS),
 }
 
 

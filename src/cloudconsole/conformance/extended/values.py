@@ -13,7 +13,7 @@ from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import console_data
 from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, check_newest_first
 from cloudconsole.conformance.interface.records import DOMAIN, FLAVOR, ORIGIN, USAGE_FIELDS
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.schemas import pattern_errors, values_of
 from cloudconsole.spec.http import CSRF_COOKIE
 from cloudconsole.spec.records import DECIMAL
@@ -37,7 +37,7 @@ def flavors_ascending(console: CheckContext) -> None:
     """The values of configs and limits are ascending, without repeats."""
     data = console.payload("GetFlavors")
     lists = {**data["configs"], **{f"limits of {cores}": rams for cores, rams in data["limits"].items()}}
-    check_no_problems([f"{name} is {quote_value(values)}" for name, values in lists.items() if not _ascends(values)])
+    check_no_problems([f"{name} is {json_line(values)}" for name, values in lists.items() if not _ascends(values)])
 
 
 @checks.must("console.flavors.agree", "actions: GetFlavors", "flavors.items", "flavors.configs", "flavors.limits")
@@ -60,7 +60,7 @@ def flavors_names(console: CheckContext) -> None:
     flavors = console.payload("GetFlavors")["flavors"]
     custom = [flavor for flavor in flavors if not pattern_errors([("", flavor["name"])], "[0-9]+C[0-9]+G[0-9]+G", "")]
     expected = [(flavor["name"], f"{flavor['vcpus']}C{flavor['ram'] // 1024}G{flavor['disk']}G") for flavor in custom]
-    check_no_problems([f"{quote_value(name)} should be {derived}" for name, derived in expected if name != derived])
+    check_no_problems([f"{json_line(name)} should be {derived}" for name, derived in expected if name != derived])
 
 
 @checks.must("console.urls.values", "actions: GetUrlList", "urls.fields")
@@ -78,9 +78,9 @@ def domain_values(console: CheckContext) -> None:
     for domain in console.domains():
         _check_only([domain], (*DOMAIN, "enabled"))
         _check_only([domain["originConfig"]], ORIGIN)
-        check(domain["enabled"] in ("true", "false"), f"enabled is {quote_value(domain['enabled'])}, not text")
+        check(domain["enabled"] in ("true", "false"), f"enabled is {json_line(domain['enabled'])}, not text")
         name = domain["originConfig"]["originDomainName"]
-        check(name is None or isinstance(name, str), f"originDomainName is {quote_value(name)}")
+        check(name is None or isinstance(name, str), f"originDomainName is {json_line(name)}")
 
 
 @checks.must("console.news.order", "actions: GetNews", "news.fields", "news.dates")
@@ -142,7 +142,7 @@ def _zone(name: str) -> tzinfo:
         return UTC
     if not available_timezones():
         raise CheckSkipped("no time zone database on this machine (pip install tzdata)")
-    check(name in available_timezones(), f"there is no time zone {quote_value(name)}")
+    check(name in available_timezones(), f"there is no time zone {json_line(name)}")
     return ZoneInfo(name)
 
 

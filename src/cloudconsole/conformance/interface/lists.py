@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from cloudconsole.conformance.assertions import check_no_problems
 from cloudconsole.conformance.checks import CheckGroup, for_each_payload
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.schemas import TEXT, pattern_errors, schema_errors_of_all, values_of
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import BillableType
 
 checks = CheckGroup("interface")
 
@@ -20,7 +20,7 @@ URLS_ANSWER, NEWS_ANSWERS, CONSUMPTION_ANSWERS = (
     "answers.GetConsumptionsEstimated",
 )
 
-KINDS = get_args(ResourceType)
+KINDS = get_args(BillableType)
 PERIODS = ("hour", "day", "month", "year")
 URL_TYPES = ("URL链接", "URL目录")
 
@@ -46,7 +46,7 @@ def urls_types(items: list[Any]) -> str:
     """Which types of URL occur; the interface does not list all."""
     types = {value for _, value in values_of(items, "type", "data") if isinstance(value, str)}
     unknown = sorted(types - set(URL_TYPES))
-    return f"besides the known ones: {quote_value(unknown)}" if unknown else quote_value(sorted(types))
+    return f"besides the known ones: {json_line(unknown)}" if unknown else json_line(sorted(types))
 
 
 @checks.must("news.fields", NEWS, NEWS_ANSWERS)
@@ -61,7 +61,7 @@ def news_fields(items: list[Any]) -> None:
 def news_dates(items: list[Any]) -> None:
     """A date is a valid time in the form YYYY-MM-DD HH:MM:SS."""
     dates = [(location, value) for location, value in values_of(items, "date", "data") if isinstance(value, str)]
-    check_no_problems([f"{location} is {quote_value(value)}" for location, value in dates if not is_timestamp(value)])
+    check_no_problems([f"{location} is {json_line(value)}" for location, value in dates if not is_timestamp(value)])
 
 
 @checks.should("news.newest-first", NEWS, "news.dates")
@@ -101,11 +101,7 @@ def consumption_each_kind_once(items: list[Any]) -> None:
     """There is one item per kind with consumption."""
     kinds = [item["res_type"] for item in items]
     check_no_problems(
-        [
-            f"{quote_value(kind)} occurs {kinds.count(kind)} times"
-            for kind in sorted(set(kinds))
-            if kinds.count(kind) > 1
-        ]
+        [f"{json_line(kind)} occurs {kinds.count(kind)} times" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
     )
 
 
@@ -114,7 +110,7 @@ def consumption_each_kind_once(items: list[Any]) -> None:
 def consumption_only_consumed(items: list[Any]) -> None:
     """There is no item for a kind without consumption: every item has a nonzero amount."""
     zeros = [item for item in items if not any(Decimal(item[period]) for period in PERIODS)]
-    check_no_problems([f"{quote_value(item['res_type'])} has only zero amounts" for item in zeros])
+    check_no_problems([f"{json_line(item['res_type'])} has only zero amounts" for item in zeros])
 
 
 def is_timestamp(text: str) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from cloudconsole.conformance.assertions import CheckSkipped, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup, for_each_domain, for_each_payload
 from cloudconsole.conformance.context import CheckContext
-from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.schemas import (
     ANY,
     ARRAY,
@@ -93,7 +93,7 @@ def flavors_limits(data: Any) -> None:
     """limits has core counts as text for keys and arrays of integers for values."""
     limits = data["limits"]
     keys = [
-        f"limits has the key {quote_value(key)}, which is not a core count"
+        f"limits has the key {json_line(key)}, which is not a core count"
         for key in limits
         if not re.fullmatch("[0-9]+", key, re.ASCII)
     ]
@@ -107,7 +107,7 @@ def flavors_relation(data: Any) -> None:
     limits = data["limits"]
     check_no_problems(
         [
-            f"flavor {quote_value(flavor['id'])} has ram {flavor['ram']}, not allowed with {flavor['vcpus']} cores"
+            f"flavor {json_line(flavor['id'])} has ram {flavor['ram']}, not allowed with {flavor['vcpus']} cores"
             for flavor in _flavors(data)
             if flavor["ram"] not in limits.get(str(flavor["vcpus"]), [])
         ]
@@ -120,7 +120,7 @@ def flavors_names(data: Any) -> None:
     """A name of the form `<vcpus>C<ram>G<disk>G` starts with the flavor's vcpus."""
     named = [(flavor, re.fullmatch("([0-9]+)C[0-9]+G[0-9]+G", flavor["name"], re.ASCII)) for flavor in _flavors(data)]
     wrong = [flavor for flavor, name in named if name and int(name[1]) != flavor["vcpus"]]
-    check_no_problems([f"{quote_value(flavor['name'])} has {flavor['vcpus']} vcpus" for flavor in wrong])
+    check_no_problems([f"{json_line(flavor['name'])} has {flavor['vcpus']} vcpus" for flavor in wrong])
 
 
 @checks.must("domain.fields", DETAIL, DOMAIN_ANSWERS)
@@ -154,7 +154,7 @@ def domain_origin(domains: list[dict[str, Any]]) -> None:
 def domain_origin_ips(domains: list[dict[str, Any]]) -> None:
     """originIps are IP addresses."""
     addresses = [address for domain in domains for address in domain["originConfig"]["originIps"]]
-    check_no_problems([f"originIps has {quote_value(address)}" for address in addresses if not _is_address(address)])
+    check_no_problems([f"originIps has {json_line(address)}" for address in addresses if not _is_address(address)])
 
 
 @checks.must("domain.id", DETAIL, "domain.fields")
@@ -165,7 +165,7 @@ def domain_id(console: CheckContext) -> None:
         for requested, domain in zip(console.target.domains, domains, strict=False):
             actual = domain["domainId"]
             if actual != requested:
-                problems.append(f"{label}domainId is {quote_value(actual)}, but {quote_value(requested)} was requested")
+                problems.append(f"{label}domainId is {json_line(actual)}, but {json_line(requested)} was requested")
             problems += pattern_errors([(f"{label}domainId", actual)], "[0-9]+", "numeric text")
     check_no_problems(problems)
 
@@ -176,7 +176,7 @@ def domain_areas(domains: list[dict[str, Any]]) -> None:
     """serviceAreas is a list of nonempty codes separated by semicolons."""
     areas = [domain["serviceAreas"] for domain in domains]
     check_no_problems(
-        [f"serviceAreas is {quote_value(each)}" for each in areas if not all(code.strip() for code in each.split(";"))]
+        [f"serviceAreas is {json_line(each)}" for each in areas if not all(code.strip() for code in each.split(";"))]
     )
 
 

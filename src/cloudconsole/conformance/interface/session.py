@@ -8,8 +8,8 @@ from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.client import ACTION_NAMES, NoResponse, WorkingCall
 from cloudconsole.conformance.context import CheckContext
-from cloudconsole.conformance.redaction import quote_value
-from cloudconsole.conformance.responses import RawResponse, ServerBusy, describe_response, is_successful
+from cloudconsole.conformance.redaction import json_line
+from cloudconsole.conformance.responses import RawResponse, ServerBusy, describe_response, is_success_unless_busy
 from cloudconsole.spec.http import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 
 checks = CheckGroup("interface")
@@ -175,10 +175,10 @@ def _scope_errors(cookie: SetCookie, host: str, later_paths: list[str]) -> list[
     path = cookie.attributes.get("path", "")
     problems = []
     if domain and host != domain and not host.endswith(f".{domain}"):
-        problems.append(f"Domain {quote_value(domain)}")
+        problems.append(f"Domain {json_line(domain)}")
     # Without Path it is limited to the directory of the request, which contains no other step.
     if not path.startswith("/") or not all(requested.startswith(f"{path.rstrip('/')}/") for requested in later_paths):
-        problems.append(f"Path {quote_value(path)}" if path else "no Path, so it is not sent in later steps")
+        problems.append(f"Path {json_line(path)}" if path else "no Path, so it is not sent in later steps")
     return problems
 
 
@@ -187,7 +187,7 @@ def check_not_served(calls: Iterable[WorkingCall], call: Callable[[WorkingCall],
     served, busy = [], None
     for working in calls:
         try:
-            if is_successful(call(working)):
+            if is_success_unless_busy(call(working)):
                 served.append(working.action)
         except ServerBusy as reason:
             busy = reason

@@ -2,6 +2,6 @@
 
 from cloudconsole.operator.cloud_file.dumper import dump
 from cloudconsole.operator.cloud_file.loader import Summary, load
-from cloudconsole.operator.errors import CloudFileError, Problem
+from cloudconsole.operator.errors import CloudFileError, FileProblem
 
-__all__ = ["CloudFileError", "Problem", "Summary", "dump", "load"]
+__all__ = ["CloudFileError", "FileProblem", "Summary", "dump", "load"]

@@ -11,7 +11,7 @@ from cloudconsole.operator.cloud_file.table_changes import rows_of
 from cloudconsole.operator.cloud_file.yaml import Plain, flow
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.store import tables
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 
 _HEADER: Final = """\
 # A cloud in a file. `cloudconsole admin load FILE` makes a store equal to it.
@@ -36,7 +36,7 @@ _TIMES: Final = frozenset(("from", "date", "started", "ended"))
 
 
 def dump(engine: Engine) -> str:
-    with read_only(engine).begin() as connection:
+    with read_only_engine(engine).begin() as connection:
         store = {table.name: rows_of(connection, table) for table in _DUMPED}
     return _HEADER + "".join(f"{line}\n" for line in _lines(store))
 

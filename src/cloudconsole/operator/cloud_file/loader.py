@@ -29,7 +29,7 @@ from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 from cloudconsole.store.sql import allow_idle_transaction
 
 MAX_AUDITED_RESOURCES: Final = 10_000
@@ -246,7 +246,7 @@ def _children(
 
 
 def _current_hashes(engine: Engine) -> dict[str, str]:
-    with read_only(engine).connect() as connection:
+    with read_only_engine(engine).connect() as connection:
         return {row["username"]: row["password_hash"] for row in rows_of(connection, tables.accounts)}
 
 

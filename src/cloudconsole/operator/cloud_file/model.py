@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from cloudconsole.operator import models
 from cloudconsole.operator.cloud_file.yaml import Document
-from cloudconsole.operator.errors import Problem
+from cloudconsole.operator.errors import FileProblem
 from cloudconsole.operator.fields import Items, Name, Quotas, Reference
 from cloudconsole.operator.models import Account, Domain, EntityModel, Flavor, News, Price, Resource, UrlEntry
 from cloudconsole.operator.validation import (
@@ -41,7 +41,7 @@ class CloudFile(EntityModel):
     tenants: Items[Tenant] = Field(default=[])
 
 
-def read_model(document: Document, zone: tzinfo, existing_names: Container[str]) -> tuple[CloudFile, list[Problem]]:
+def read_model(document: Document, zone: tzinfo, existing_names: Container[str]) -> tuple[CloudFile, list[FileProblem]]:
     """Return the model and its problems; `INVALID` replaces each invalid field or item."""
     context = {"zone": zone, "existing_names": existing_names}
     details: list[ErrorDetails] = []
@@ -53,7 +53,7 @@ def read_model(document: Document, zone: tzinfo, existing_names: Container[str])
         if not document.faulty:
             return model, []
     problems = [
-        Problem(document.line_of(path), format_path(path), error_message(detail))
+        FileProblem(document.line_of(path), format_path(path), error_message(detail))
         for detail in details
         if not _is_reported(path := error_path(detail), document.faulty)
     ]

@@ -8,7 +8,7 @@ from cloudconsole.operator import serializers
 from cloudconsole.operator.cloud_file.model import CloudFile, items_of_tenants
 from cloudconsole.operator.cloud_file.yaml import Document
 from cloudconsole.operator.entities.accounts import new_version
-from cloudconsole.operator.errors import Problem
+from cloudconsole.operator.errors import FileProblem
 from cloudconsole.operator.parsing import PasswordPolicy, read_password_file
 from cloudconsole.operator.serializers import Row
 from cloudconsole.operator.validation import INVALID, format_path
@@ -102,10 +102,10 @@ def hash_passwords(passwords: Mapping[str, str], current: Mapping[str, str]) -> 
 
 def read_passwords(
     model: CloudFile, folder: FilePath, document: Document, policy: PasswordPolicy
-) -> tuple[dict[str, str], list[Problem]]:
+) -> tuple[dict[str, str], list[FileProblem]]:
     """Return passwords by username and the problems found; paths are relative to `folder`."""
     passwords: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     for account_path, account in items_of_tenants(model, "accounts"):
         if account.password_file in (None, INVALID):
             continue
@@ -118,5 +118,5 @@ def read_passwords(
             problem = str(error)
         if problem is not None:
             path = (*account_path, "password_file")
-            problems.append(Problem(document.line_of(path), format_path(path), problem))
+            problems.append(FileProblem(document.line_of(path), format_path(path), problem))
     return passwords, problems

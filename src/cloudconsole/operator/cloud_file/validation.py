@@ -12,7 +12,7 @@ from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.cloud_file.model import CloudFile, items_of, items_of_tenants
 from cloudconsole.operator.cloud_file.table_changes import Changes, rows_of
 from cloudconsole.operator.cloud_file.yaml import Document, TimeText
-from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError, Problem
+from cloudconsole.operator.errors import FieldError, FileProblem, OperatorError, OverridableError
 from cloudconsole.operator.models import Account, Domain, Price, Resource, price_errors, resource_errors
 from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message, requested_amounts
 from cloudconsole.operator.resource_rules import disabled_error, unpriced_problem
@@ -93,7 +93,7 @@ class Prices:
             starts[location] = min(start, starts.get(location, start))
 
 
-def check(model: CloudFile, document: Document) -> list[Problem]:
+def check(model: CloudFile, document: Document) -> list[FileProblem]:
     """Return every problem that concerns several parts of a file."""
     errors = [
         *_duplicates(model, document),
@@ -105,7 +105,7 @@ def check(model: CloudFile, document: Document) -> list[Problem]:
         *_each(items_of_tenants(model, "resources"), resource_errors),
         *_each(items_of_tenants(model, "resources"), Prices(model).errors),
     ]
-    return [Problem(document.line_of(path), format_path(path), message) for path, message in errors]
+    return [FileProblem(document.line_of(path), format_path(path), message) for path, message in errors]
 
 
 def _each(items: Iterable[tuple[Path, Any]], find: Callable[[Any], Iterator[FieldError]]) -> Iterator[FieldError]:

@@ -20,7 +20,7 @@ from yaml.events import (
 )
 from yaml.reader import Reader
 
-from cloudconsole.operator.errors import Problem
+from cloudconsole.operator.errors import FileProblem
 from cloudconsole.operator.validation import Path, format_path
 
 
@@ -78,7 +78,7 @@ class Unreadable(Exception):
 
     def __init__(self, line: int, message: str, path: Path = ()) -> None:
         super().__init__(message)
-        self.problem = Problem(line, format_path(path), message)
+        self.problem = FileProblem(line, format_path(path), message)
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Document:
     """The data of a file, or None if parsing stopped, and the problems found."""
 
     data: dict[str, Any] | None = None
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
     faulty: set[Path] = field(default_factory=set)
     """Paths of invalid values that have been reported."""
     lines: Lines = field(default_factory=dict)
@@ -124,7 +124,7 @@ def read_document(content: bytes) -> Document:
         document.problems.append(end.problem)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        document.problems.append(Problem(mark.line + 1 if mark else 1, "", f"is not YAML: {error.problem}"))
+        document.problems.append(FileProblem(mark.line + 1 if mark else 1, "", f"is not YAML: {error.problem}"))
     return document
 
 
@@ -258,7 +258,7 @@ class _Builder:
         self._document.faulty.add(path)
 
     def _report(self, event: Event, path: Path, message: str) -> None:
-        self._document.problems.append(Problem(_line(event), format_path(path), message))
+        self._document.problems.append(FileProblem(_line(event), format_path(path), message))
 
 
 def _check_depth(event: Event, path: Path, height: int) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import Table, delete, func, insert, select
 from cloudconsole.operator.audit import RESTORE, record_change
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import operator_transaction
-from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError, read_only
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError, read_only_engine
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate, reject_newer
 from cloudconsole.store.sqlite.archive import Manifest, describe, read_archive, write_archive
 from cloudconsole.store.sqlite.backup import (
@@ -61,7 +61,7 @@ def stage_restore(file: Path, beside: Path) -> Iterator[StagedRestore]:
             _verify(file, folder, part, manifest.files[part].revision)
             with opened(folder, part) as engine:
                 migrate(engine, {part})
-        with opened(folder, "cloud") as engine, read_only(engine).connect() as connection:
+        with opened(folder, "cloud") as engine, read_only_engine(engine).connect() as connection:
             counted = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
                 for table in (tenants, accounts, resources)
@@ -140,7 +140,7 @@ def _finish_activity(backup: StagedRestore, folder: Path, *, keep_sessions: bool
             connection.execute(delete(sessions))
         if keep_own_secrets:
             # Running workers hold the store's key: with the backup's key, new workers would disagree with them.
-            with opened(folder, "activity") as engine, read_only(engine).connect() as live:
+            with opened(folder, "activity") as engine, read_only_engine(engine).connect() as live:
                 own = [dict(row) for row in live.execute(select(secrets)).mappings()]
             if own:
                 connection.execute(delete(secrets).where(secrets.c.name.in_([row["name"] for row in own])))

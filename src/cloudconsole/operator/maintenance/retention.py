@@ -15,7 +15,7 @@ from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.activity import UNDECLARED_SECONDS
-from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, Store, read_only
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, Store, read_only_engine
 from cloudconsole.store.sql import delete_batch, retry_deadlocks
 from cloudconsole.store.tables import (
     access_audit,
@@ -86,7 +86,7 @@ def count(store: Store, chosen: Iterable[Rule]) -> dict[str, int]:
     """Return the number of rows to remove by table."""
     counts: dict[str, int] = {}
     for part, some in _by_part(chosen).items():
-        with store.opened(part) as engine, read_only(engine).begin() as connection:
+        with store.opened(part) as engine, read_only_engine(engine).begin() as connection:
             for rule in some:
                 query = select(func.count()).select_from(rule.table).where(rule.outdated)
                 counts[rule.table.name] = connection.scalar(query) or 0

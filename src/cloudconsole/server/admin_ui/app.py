@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
-from cloudconsole.server.admin_ui.page_context import PageContext
+from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.row_actions import RowActionView, row_actions_for
 from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
 from cloudconsole.server.admin_ui.templating import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
@@ -22,7 +22,7 @@ from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.login_service import Authenticator
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Endpoint, Response, Route, Routes, error_headers
-from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.layout import ADMIN_UI, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
@@ -46,7 +46,7 @@ class AdminUi:
         settings: Settings,
         clock: Clock,
         tokens: CsrfTokens,
-        sessions: Sessions,
+        sessions: SessionFinder,
         admission: Authenticator,
         activity: Engine,
         metrics: WorkerMetrics,
@@ -56,7 +56,7 @@ class AdminUi:
         self._executor = DatabaseExecutor(
             settings.store, activity, clock, settings.zone, metrics, settings.password_policy
         )
-        self._context = PageContext(self._executor, self._renderer, self._sessions)
+        self._context = PageServices(self._executor, self._renderer, self._sessions)
         self._sign_in = SignInView(self._sessions, admission, tokens, clock, self._renderer)
         self.routes: Routes = {
             OPERATOR_PATH: {"GET": _route(HomeView(self._context).show)},

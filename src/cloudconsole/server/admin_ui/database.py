@@ -15,7 +15,7 @@ from cloudconsole.server.admin_ui.sessions import OPERATOR
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
-from cloudconsole.store.base import Store, read_only
+from cloudconsole.store.base import Store, read_only_engine
 from cloudconsole.store.sessions import Session
 from cloudconsole.store.tables import accounts
 
@@ -54,7 +54,7 @@ class DatabaseExecutor:
 
     async def read_activity(self, work: Callable[[Connection], Result]) -> Result:
         def run() -> Result:
-            with read_only(self._activity).begin() as connection:
+            with read_only_engine(self._activity).begin() as connection:
                 return work(connection)
 
         return await self._writer.read(_translated, run)

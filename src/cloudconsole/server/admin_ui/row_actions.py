@@ -22,7 +22,7 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_fields,
     submitted_texts,
 )
-from cloudconsole.server.admin_ui.page_context import PageContext
+from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.http.request import Request
@@ -226,7 +226,7 @@ _OF_ACCOUNTS: Final = (
 
 
 class RowActionView:
-    def __init__(self, action: RowAction, context: PageContext) -> None:
+    def __init__(self, action: RowAction, context: PageServices) -> None:
         self._action = action
         self._context = context
 

@@ -19,7 +19,7 @@ from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
 from cloudconsole.server.http.login_service import Authenticator, SessionRequest
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, Routes, cookie_headers
-from cloudconsole.server.http.sessions import OPERATORS, Sessions
+from cloudconsole.server.http.sessions import OPERATORS, SessionFinder
 from cloudconsole.spec.errors import (
     ApiError,
     CsrfFailed,
@@ -62,7 +62,7 @@ class FormPost(NamedTuple):
 
 
 class OperatorSessions:
-    def __init__(self, sessions: Sessions, tokens: CsrfTokens, clock: Clock) -> None:
+    def __init__(self, sessions: SessionFinder, tokens: CsrfTokens, clock: Clock) -> None:
         self._sessions = sessions
         self._tokens = tokens
         self._clock = clock

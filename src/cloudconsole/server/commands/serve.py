@@ -37,7 +37,7 @@ from cloudconsole.server.runtime.uvicorn_check import require_uvicorn
 from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, ListeningSockets, bind, bind_metrics
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.store import tables
-from cloudconsole.store.base import StoreError, read_only
+from cloudconsole.store.base import StoreError, read_only_engine
 from cloudconsole.store.sqlite.store import SqliteStore, hold_serving_lock, prepare
 from cloudconsole.store.sqlite.test_marker import hold_until_exit, reject_test_store
 
@@ -79,7 +79,7 @@ def load_initial_cloud(cloud: InitialCloud, settings: Settings, now: int) -> Non
     with settings.store.opened("cloud") as engine:
         try:
             # Checked before the slow password hashing, and again by apply_cloud_file while it holds the lock.
-            with read_only(engine).connect() as connection:
+            with read_only_engine(engine).connect() as connection:
                 _reject_not_empty(connection)
             data = (cloud.content, cloud.passwords)
             apply_cloud_file(engine, *data, name=cloud.source.name, now=now, actor=actor, require=_reject_not_empty)
@@ -192,5 +192,5 @@ def _check_token_keys(file: Path) -> None:
 
 def _inspect_accounts(settings: Settings) -> tuple[bool, list[str]]:
     """Return whether there are no accounts, and which sample accounts still have the sample's password."""
-    with settings.store.opened("cloud") as engine, read_only(engine).connect() as connection:
+    with settings.store.opened("cloud") as engine, read_only_engine(engine).connect() as connection:
         return not has_accounts(connection), accounts_with_sample_passwords(connection)

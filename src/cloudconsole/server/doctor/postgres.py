@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.server.doctor.fix_commands import shell
 from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
-from cloudconsole.store.base import BUSY_SECONDS, StoreError, read_only
+from cloudconsole.store.base import BUSY_SECONDS, StoreError, read_only_engine
 from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 
 _UNKNOWN: Final = "check that it runs, and the address, password and certificates in the database setting"
@@ -109,7 +109,7 @@ def check_database(case: DoctorContext) -> Iterator[Finding]:
     try:
         with store.opened("activity") as engine:
             revision = current_revision(engine)
-            with read_only(engine).connect() as connection:
+            with read_only_engine(engine).connect() as connection:
                 findings = [*_server(connection, case), *_revision(case, connection, revision)]
                 if revision == known_revisions()[0]:
                     findings += [*_change_log(connection), *_locks(case, connection)]

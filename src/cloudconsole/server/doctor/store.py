@@ -14,9 +14,9 @@ from cloudconsole.core.resources import PRICED_UNITS, Amounts
 from cloudconsole.server.doctor.postgres import check_database
 from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.sqlite import access_problem_at, lock_findings, locked
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import BillableType
 from cloudconsole.store import counters
-from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, read_only
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, read_only_engine
 from cloudconsole.store.migrations import is_compatible, known_revisions
 from cloudconsole.store.sql import is_lock_error
 from cloudconsole.store.sqlite.backup import connect, find_corruption
@@ -35,7 +35,7 @@ def read_connection(case: DoctorContext, part: DatabaseName) -> Iterator[Connect
     if case.settings.database is not None:
         # Raises a StoreError for missing or outdated tables instead of PostgreSQL's error.
         case.settings.store.require_current(part)
-        with case.settings.store.opened(part) as opened, read_only(opened).begin() as connection:
+        with case.settings.store.opened(part) as opened, read_only_engine(opened).begin() as connection:
             yield connection
         return
     engine = create_engine(
@@ -221,7 +221,7 @@ def _unpriced(case: DoctorContext) -> Iterator[Finding]:
                 )
 
 
-def _price_command(case: DoctorContext, kind: ResourceType, at: int) -> str:
+def _price_command(case: DoctorContext, kind: BillableType, at: int) -> str:
     start = format_utc(at // 3600 * 3600)
     words = ("--kind", kind, "--unit", PRICED_UNITS[kind][0], "--price", "0", "--from", start)
     return case.command("admin", "price", "add", *words)

@@ -24,7 +24,7 @@ from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.identity_providers import IdentityProviders
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_response
-from cloudconsole.server.http.sessions import SessionLookup, Sessions
+from cloudconsole.server.http.sessions import FoundSession, SessionFinder
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
@@ -48,7 +48,7 @@ class ApiEndpoint:
     settings: Settings
     clock: Clock
     tokens: CsrfTokens
-    sessions: Sessions
+    sessions: SessionFinder
     providers: IdentityProviders
     actions: ActionRunner
     revalidator: TokenRevalidator
@@ -123,7 +123,7 @@ class ApiEndpoint:
         request.call = handler.action.name
         return handler, tuple([required_identifier(fields, name) for name in handler.action.parameters])
 
-    def _token_to_keep(self, request: Request, current: SessionLookup | None) -> str:
+    def _token_to_keep(self, request: Request, current: FoundSession | None) -> str:
         if current is not None and self.tokens.came_along(current[1], request):
             return self.tokens.from_seed(current[1].csrf_seed)
         for token in request.head.cookies.csrf_tokens:

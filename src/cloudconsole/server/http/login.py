@@ -11,7 +11,7 @@ from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityPr
 from cloudconsole.server.http.login_service import Authenticator, SessionRequest
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
-from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.spec.errors import LoginRequired
 from cloudconsole.spec.http import FORM
 
@@ -21,7 +21,7 @@ class LoginEndpoint:
     settings: Settings
     clock: Clock
     tokens: CsrfTokens
-    sessions: Sessions
+    sessions: SessionFinder
     providers: IdentityProviders
     authenticator: Authenticator
 

@@ -20,7 +20,7 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProvider
 from cloudconsole.server.http.login_queue import Priority
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.sessions import TENANTS, Sessions
+from cloudconsole.server.http.sessions import TENANTS, SessionFinder
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.net import throttle_address
 from cloudconsole.server.writer import Writer
@@ -85,7 +85,7 @@ class SessionRequest(Struct, frozen=True):
 class Authenticator:
     settings: Settings
     clock: Clock
-    sessions: Sessions
+    sessions: SessionFinder
     providers: Mapping[str, IdentityProvider]
     activity: ActivityStore
     writer: Writer

@@ -30,11 +30,11 @@ _ID_BYTES: Final = 24
 TOUCH_BATCH_SECONDS: Final = 0.25
 """Uses of sessions are collected for this time and written together."""
 
-SessionLookup = tuple[str, Session]
+FoundSession = tuple[str, Session]
 """Session id and session."""
 
 
-class Sessions:
+class SessionFinder:
     def __init__(
         self,
         tokens: CsrfTokens,
@@ -63,17 +63,17 @@ class Sessions:
     def new_id(self, prefix: str = TENANTS) -> str:
         return prefix + self._randomness.token_bytes(_ID_BYTES).hex()
 
-    def id_to_keep(self, request: Request, current: SessionLookup | None) -> str:
+    def id_to_keep(self, request: Request, current: FoundSession | None) -> str:
         """Return the id for `GET /api/` to set: the live session, else a well-formed anonymous id, else a new one."""
         if current is not None:
             return current[0]
         anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
         return next(anonymous, None) or "a" + self._randomness.token_bytes(_ID_BYTES).hex()
 
-    async def find(self, request: Request) -> SessionLookup | None:
+    async def find(self, request: Request) -> FoundSession | None:
         """Return the live session among the cookies, if any; of several, the one whose CSRF token was sent."""
         now = self._clock.now()
-        live: list[SessionLookup] = []
+        live: list[FoundSession] = []
         for session_id, id_hash in request.head.sessions:
             session = await self.lookup(id_hash, request.arrival, now)
             if session is not None:

@@ -15,7 +15,7 @@ from cloudconsole.server.http.body import Fields, json_text, media_type, read_bo
 from cloudconsole.server.http.csrf import check_origin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, Route, Routes, json_response
-from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPEN_SESSION, OTHER
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource, check_moment, read_moment
 from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
@@ -124,7 +124,7 @@ class Controls:
         seeded: SeededRandomSource | None,
         settings: Settings,
         writer: Writer,
-        sessions: Sessions,
+        sessions: SessionFinder,
     ) -> None:
         """Save the current state of the store and the random source for `reset`."""
         self._clock = clock

@@ -10,7 +10,7 @@ from cloudconsole.core.clock import Clock, SystemClock, format_utc
 from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.connection_limits import LimitedProtocol
-from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource
 from cloudconsole.server.test_mode.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
 from cloudconsole.server.test_mode.faults import DroppableProtocol
@@ -25,7 +25,7 @@ class ServerRuntime:
 
     clock: Clock = SystemClock()
     randomness: RandomSource = SYSTEM_RANDOM
-    make_controls: Callable[[Settings, Writer, Sessions], Controls] | None = None
+    make_controls: Callable[[Settings, Writer, SessionFinder], Controls] | None = None
     """Set in test mode only."""
     lifeline: int | None = None
     """File descriptor of a pipe; the server exits when it closes."""

@@ -17,7 +17,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, column, func, insert, inspect, select, table
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.store.base import DatabaseName, StoreError, read_only
+from cloudconsole.store.base import DatabaseName, StoreError, read_only_engine
 from cloudconsole.store.tables import operator_audit
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def is_usable(engine: Engine) -> bool:
 
     A newer, incompatible one raises `StoreError`.
     """
-    with read_only(engine).connect() as connection:
+    with read_only_engine(engine).connect() as connection:
         revision = revision_of(connection)
         return is_compatible(connection, revision) or is_newest(revision)
 
@@ -108,7 +108,7 @@ def is_newest(revision: str | None) -> bool:
 
 def current_revision(engine: Engine) -> str | None:
     """Return the revision of the database, or None if it has never been migrated."""
-    with read_only(engine).connect() as connection:
+    with read_only_engine(engine).connect() as connection:
         return revision_of(connection)
 
 
@@ -127,7 +127,7 @@ def known_revisions() -> tuple[str, ...]:
     return tuple(sorted((name.partition("_")[0] for name in names), reverse=True))
 
 
-def has_tables(part: DatabaseName) -> bool:
+def includes_part(part: DatabaseName) -> bool:
     """Return whether the database being migrated contains this part; for use in migrations."""
     from alembic import context
 

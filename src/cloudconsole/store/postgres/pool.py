@@ -13,7 +13,7 @@ from psycopg.abc import PQGen
 from typing_extensions import override
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import Parameters, Row, StoreError
+from cloudconsole.store.base import Parameters, RowTuple, StoreError
 from cloudconsole.store.postgres.dsn import Dsn
 
 BURST: Final = 500
@@ -114,7 +114,7 @@ MAX_UNTRUSTED: Final = 2
 Result = TypeVar("Result")
 
 
-class ReadConnection(AsyncConnection[Row]):
+class ReadConnection(AsyncConnection[RowTuple]):
     """Is closed when a statement is cancelled: psycopg would wait for the server, which may be hanging."""
 
     @override
@@ -145,7 +145,7 @@ async def connect(address: Dsn) -> ReadConnection:
     return await ReadConnection.connect(conninfo, autocommit=True)
 
 
-async def rows(connection: ReadConnection, sql: str, parameters: Parameters = ()) -> list[Row]:
+async def rows(connection: ReadConnection, sql: str, parameters: Parameters = ()) -> list[RowTuple]:
     cursor = await connection.execute(sql, parameters)
     return await cursor.fetchall()
 
@@ -156,7 +156,7 @@ class BorrowedConnection(NamedTuple):
     connection: ReadConnection
     until: float
 
-    async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+    async def rows(self, sql: str, parameters: Parameters = ()) -> list[RowTuple]:
         return await within(self._seconds_left, rows(self.connection, sql, parameters))
 
     async def perform(self, sql: str) -> None:

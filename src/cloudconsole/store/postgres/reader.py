@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Final
 
-from cloudconsole.store.base import Parameters, Row
+from cloudconsole.store.base import Parameters, RowTuple
 from cloudconsole.store.postgres.change_log import HISTORY
 from cloudconsole.store.postgres.change_poller import ChangeLease
 from cloudconsole.store.postgres.connection import Servers
@@ -23,10 +23,10 @@ class PostgresSnapshot:
     def __init__(self, connection: BorrowedConnection) -> None:
         self._connection = connection
 
-    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def one(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         return next(iter(await self.all(sql, parameters)), None)
 
-    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[RowTuple]:
         if _has_nul(parameters):
             return []
         return await self._connection.rows(to_psycopg_placeholders(sql), parameters)
@@ -47,14 +47,14 @@ class PostgresReader:
         self._servers = servers
         self.changes = ChangeLease(address, self._follow)
 
-    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def one(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         return next(iter(await self.all(sql, parameters)), None)
 
-    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[RowTuple]:
         async with self._connections.acquire() as connection:
             return await PostgresSnapshot(connection).all(sql, parameters)
 
-    async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def seek(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         async with self._connections.acquire(untrusted=True) as connection:
             return await PostgresSnapshot(connection).one(sql, parameters)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import Parameters, Row
+from cloudconsole.store.base import Parameters, RowTuple
 from cloudconsole.store.sqlite.change_feed import SqliteChangeFeed
 from cloudconsole.store.sqlite.engine import database_file
 
@@ -32,18 +32,18 @@ class SqliteReader:
         self._connection.execute("PRAGMA query_only = ON")
         self.changes = SqliteChangeFeed(self._connection)
 
-    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def one(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         try:
-            row: Row | None = self._connection.execute(sql, parameters).fetchone()
+            row: RowTuple | None = self._connection.execute(sql, parameters).fetchone()
         except sqlite3.Error as problem:
             raise Unavailable from problem
         return row
 
-    async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def seek(self, sql: str, parameters: Parameters = ()) -> RowTuple | None:
         """Read like `one`: reads never wait for each other here."""
         return await self.one(sql, parameters)
 
-    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[RowTuple]:
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as problem:

@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
-from cloudconsole.store.base import DATABASE_NAMES, Store, StoreError, read_only
+from cloudconsole.store.base import DATABASE_NAMES, Store, StoreError, read_only_engine
 from cloudconsole.store.sqlite.engine import database_file, opened
 from cloudconsole.store.tables import secrets
 
@@ -22,7 +22,7 @@ def is_test_store(folder: Path) -> bool:
     """Return whether the directory contains a test store."""
     if not database_file(folder, "activity").is_file():
         return False
-    with opened(folder, "activity") as engine, read_only(engine).connect() as connection:
+    with opened(folder, "activity") as engine, read_only_engine(engine).connect() as connection:
         return has_marker(connection)
 
 
@@ -41,7 +41,7 @@ def reject_production_store(folder: Path) -> None:
 
 
 def reject_test_store(store: Store) -> None:
-    with store.opened("activity") as engine, read_only(engine).connect() as connection:
+    with store.opened("activity") as engine, read_only_engine(engine).connect() as connection:
         is_test = has_marker(connection)
     if is_test:
         raise StoreError(

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION
-from cloudconsole.store.base import read_only
+from cloudconsole.store.base import read_only_engine
 from cloudconsole.store.tables import resources
 from tests.e2e.processes import eventually
 from tests.e2e.test_durability import assert_sound, assert_totals_right
@@ -41,7 +41,7 @@ def contents(data: Path) -> dict[str, list[dict[str, Any]]]:
 
 def imported(data: Path) -> int:
     count = select(func.count()).where(resources.c.id.startswith("imp-"))
-    with opened(data, "cloud") as engine, read_only(engine).connect() as connection:
+    with opened(data, "cloud") as engine, read_only_engine(engine).connect() as connection:
         return int(connection.scalar(count) or 0)
 
 

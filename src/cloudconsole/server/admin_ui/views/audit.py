@@ -12,7 +12,7 @@ from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
-from cloudconsole.server.admin_ui.page_context import PageContext
+from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
@@ -39,7 +39,7 @@ _SUBJECTS: Final = frozenset(entity.name for entity in ENTITY_TYPES)
 
 
 class AuditView:
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, context: PageServices) -> None:
         self._context = context
 
     async def show(self, request: Request) -> Response:

@@ -25,7 +25,7 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_fields,
     submitted_texts,
 )
-from cloudconsole.server.admin_ui.page_context import PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
@@ -74,7 +74,7 @@ FRESH: Final = "fresh"
 
 
 class CreateView:
-    def __init__(self, entity: EntityType, context: PageContext) -> None:
+    def __init__(self, entity: EntityType, context: PageServices) -> None:
         self._entity = entity
         self._context = context
         own = create_fields(entity)

@@ -27,7 +27,7 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_texts,
 )
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
-from cloudconsole.server.admin_ui.page_context import PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.record_display import add_links_for, column_of, related_links_for, state_of
 from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
@@ -87,7 +87,7 @@ class LoadedRecord(NamedTuple):
 
 
 class DetailView:
-    def __init__(self, entity: EntityType, context: PageContext) -> None:
+    def __init__(self, entity: EntityType, context: PageServices) -> None:
         self._entity = entity
         self._context = context
 

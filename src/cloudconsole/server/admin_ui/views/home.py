@@ -8,7 +8,7 @@ from cloudconsole.operator.audit import AuditQuery
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.page_context import PageContext
+from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.views.audit import describe_changes
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
@@ -31,7 +31,7 @@ _SECTIONS: Final = {
 
 
 class HomeView:
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, context: PageServices) -> None:
         self._context = context
 
     async def show(self, request: Request) -> Response:

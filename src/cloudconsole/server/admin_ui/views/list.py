@@ -13,7 +13,7 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.labels import label_of
-from cloudconsole.server.admin_ui.page_context import PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.record_display import Column, columns_of, price_states, state_of
 from cloudconsole.server.admin_ui.templating import link, parse_query, title_of
 from cloudconsole.server.http.request import Request
@@ -32,7 +32,7 @@ class ListRow(NamedTuple):
 
 
 class ListView:
-    def __init__(self, entity: EntityType, context: PageContext) -> None:
+    def __init__(self, entity: EntityType, context: PageServices) -> None:
         self._entity = entity
         self._context = context
         self._filters = entity.filters()

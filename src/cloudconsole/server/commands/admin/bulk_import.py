@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.bulk_import import ImportCounts, RestoredDuringImport, import_resources
-from cloudconsole.operator.errors import CloudFileError, OperatorError, Problem
+from cloudconsole.operator.errors import CloudFileError, FileProblem, OperatorError
 from cloudconsole.server.commands.admin.progress import show_progress
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -62,7 +62,7 @@ def add_commands(subparsers: Any) -> None:
 def _import(arguments: argparse.Namespace, settings: Settings) -> None:
     name = "standard input" if arguments.file == STANDARD_INPUT else arguments.file
     tally: ImportCounts | None = ImportCounts()
-    problems, has_begun, is_complete = list[Problem](), False, False
+    problems, has_begun, is_complete = list[FileProblem](), False, False
     try:
         with _source(arguments.file) as source, _store(settings, dry_run=arguments.dry_run) as engine:
             has_begun = True
@@ -92,7 +92,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _report(
-    arguments: argparse.Namespace, tally: ImportCounts | None, problems: list[Problem], *, is_complete: bool
+    arguments: argparse.Namespace, tally: ImportCounts | None, problems: list[FileProblem], *, is_complete: bool
 ) -> None:
     """Print the summary; without a tally it is unknown how many of the resources are stored."""
     if arguments.json:

@@ -6,7 +6,7 @@ Revision ID: 0001
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import has_tables
+from cloudconsole.store.migrations import includes_part
 from cloudconsole.store.tables.types import TEXT
 
 revision = "0001"
@@ -14,9 +14,9 @@ down_revision = None
 
 
 def upgrade() -> None:
-    if has_tables("cloud"):
+    if includes_part("cloud"):
         _create_cloud()
-    if has_tables("activity"):
+    if includes_part("activity"):
         _create_activity()
 
 

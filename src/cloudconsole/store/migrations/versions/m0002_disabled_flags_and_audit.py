@@ -6,7 +6,7 @@ Revision ID: 0002
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import has_tables
+from cloudconsole.store.migrations import includes_part
 from cloudconsole.store.tables.types import TEXT
 
 revision = "0002"
@@ -14,7 +14,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    if not has_tables("cloud"):
+    if not includes_part("cloud"):
         return
     for table in ("tenants", "nodes", "flavors", "urls", "news"):
         op.add_column(table, sa.Column("disabled", sa.Boolean(), nullable=False, server_default=sa.false()))

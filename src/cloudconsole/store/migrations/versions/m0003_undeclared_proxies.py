@@ -6,14 +6,14 @@ Revision ID: 0003
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import has_tables
+from cloudconsole.store.migrations import includes_part
 
 revision = "0003"
 down_revision = "0002"
 
 
 def upgrade() -> None:
-    if has_tables("activity"):
+    if includes_part("activity"):
         op.create_table(
             "undeclared_proxies",
             sa.Column("address", sa.Text(), nullable=False),

@@ -6,7 +6,7 @@ Revision ID: 0004
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import has_tables
+from cloudconsole.store.migrations import includes_part
 
 revision = "0004"
 down_revision = "0003"
@@ -25,7 +25,7 @@ _QUOTAS = {
 
 
 def upgrade() -> None:
-    if not has_tables("cloud"):
+    if not includes_part("cloud"):
         return
     op.create_table(
         "usage",

@@ -6,7 +6,7 @@ Revision ID: 0006
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import has_tables
+from cloudconsole.store.migrations import includes_part
 from cloudconsole.store.tables.types import TEXT
 
 revision = "0006"
@@ -14,7 +14,7 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    if not has_tables("cloud"):
+    if not includes_part("cloud"):
         return
     op.add_column("tenants", sa.Column("project", TEXT, nullable=True))
     op.create_index("uq_tenants_project", "tenants", ["project"], unique=True)

@@ -6,7 +6,7 @@ Revision ID: 0007
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import has_tables
+from cloudconsole.store.migrations import includes_part
 from cloudconsole.store.tables.types import TEXT
 
 revision = "0007"
@@ -14,9 +14,9 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    if has_tables("cloud"):
+    if includes_part("cloud"):
         op.add_column("tenants", sa.Column("guests_ended_at", sa.BigInteger(), server_default="0", nullable=False))
-    if has_tables("activity"):
+    if includes_part("activity"):
         op.create_table(
             "guest_sessions",
             sa.Column("id_hash", sa.LargeBinary(), nullable=False),

@@ -1,4 +1,4 @@
-"""Context of every page: rendering, notices, and suggestions for form fields."""
+"""What all pages share: rendering, notices, and suggestions for form fields."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Suggestions = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
-class PageContext:
+class PageServices:
     executor: DatabaseExecutor
     renderer: Renderer
     sessions: OperatorSessions
