@@ -85,7 +85,7 @@ class ConsoleSession:
         self.username = account.username
         self.ca_file = self.settings.ca_file or self._saved.ca_file_for(self.url)
         given = account.password
-        # A password to be typed is prompted for previous the call, as if none were given.
+        # A password to be typed is prompted for before the call, as if none were given.
         self._password = None if given is None or given.is_typed else _without_deadline(given.read)
         self.session: Session | None = None
         """The saved session, as loaded."""
@@ -229,10 +229,10 @@ class ConsoleSession:
         return passwords.ask_username(self.url)
 
     def _ask_password(self) -> None:
-        """Prompt previous the call, so that typing does not count against its deadline."""
+        """Prompt before the call, so that typing does not count against its deadline."""
         if not self.may_ask:
             raise UsageError(self._no_password())
-        # Report an unreachable console or a missing region previous the user types anything.
+        # Report an unreachable console or a missing region before the user types anything.
         with self.bounded():
             regions = self.console.about().regions
         if self.region is None and len(regions) != 1:
