@@ -25,9 +25,9 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens
 from cloudconsole.store import counters
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.base import DatabaseName
-from cloudconsole.store.sessions import hash_session_id
+from cloudconsole.store.session_lookup import hash_session_id
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import accounts, domains, nodes, quotas, resources, sessions, tenants

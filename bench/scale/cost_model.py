@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from bench.measurements import InvalidRun, Table
-from cloudconsole.store.activity import TOUCH_SECONDS
+from cloudconsole.store.activity_writes import TOUCH_SECONDS
 
 IDLE: Final = "idle worker, per second"
 CACHE_HIT: Final = "cache hit"

@@ -20,7 +20,7 @@ from bench.scale.bulk_insert import insert_tenants
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.tables import accounts, sessions

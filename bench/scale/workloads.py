@@ -22,7 +22,7 @@ from bench.raw_http import (
 from bench.rounds import Variant
 from bench.servers import Server
 from bench.wrk import Workload
-from cloudconsole.store.activity import TOUCH_SECONDS
+from cloudconsole.store.activity_writes import TOUCH_SECONDS
 
 REQUESTS: Final = tuple(requests_for(PLACEHOLDER_COOKIES))
 HIT: Final = "cache hit"

@@ -35,7 +35,7 @@ from bench.scale.workloads import (
 )
 
 from cloudconsole.operator.bulk_import import read_batches
-from cloudconsole.store.activity import TOUCH_SECONDS
+from cloudconsole.store.activity_writes import TOUCH_SECONDS
 from tests.bench.stub_server import stub_server
 
 COOKIES = SessionCookies("s" + "1" * 48, "t" * 64)

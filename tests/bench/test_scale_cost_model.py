@@ -27,7 +27,7 @@ from bench.scale.cost_model import (
     required_capacity,
 )
 
-from cloudconsole.store.activity import TOUCH_SECONDS
+from cloudconsole.store.activity_writes import TOUCH_SECONDS
 
 
 def by_kind(*costs: float) -> dict[str, float]:

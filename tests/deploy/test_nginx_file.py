@@ -8,8 +8,8 @@ import pytest
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection_limits import MAX_HEAD_BYTES
 from cloudconsole.server.http.health import HEALTH_PATHS
+from cloudconsole.server.http.protocol import MAX_HEAD_BYTES
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from cloudconsole.server.metrics.server import PATH as METRICS_PATH
 from cloudconsole.spec import errors

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.cli.parser import Parser
+from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.pytest_plugin import OPTIONS
 from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.test_mode_flags import FLAGS, UNTIL_STDIN_ENDS

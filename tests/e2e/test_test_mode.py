@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.cli.parser import Parser
+from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.test_mode_flags import apply_test_defaults, read_test_runtime, reject_public_address
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint

@@ -11,7 +11,7 @@ from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes,
 from cloudconsole.operator.entities import ACCOUNTS, ChangeResult
 from cloudconsole.operator.entities.accounts import clear_throttle
 from cloudconsole.operator.transaction import operator_transaction
-from cloudconsole.store.activity import hash_username
+from cloudconsole.store.activity_writes import hash_username
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.operator.clouds import SMALL, load_text, rows
 from tests.operator.transactions import NOW, last_entry, rejected, transaction

@@ -3,7 +3,7 @@
 import pytest
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.parsing import PasswordPolicy
+from cloudconsole.operator.password_policy import PasswordPolicy
 
 
 @pytest.mark.parametrize(

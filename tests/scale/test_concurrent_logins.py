@@ -14,12 +14,12 @@ from sqlalchemy.exc import OperationalError
 
 from cloudconsole.core.login_throttle import ADDRESS_FAILURES, NETWORK_FAILURES, USER_FAILURES
 from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, FederatedUser
-from cloudconsole.server.net import throttle_address
+from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
-from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, NewSession
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
-from cloudconsole.store.sessions import hash_session_id
+from cloudconsole.store.session_lookup import hash_session_id
 from cloudconsole.store.sql import retry_deadlocks
 from cloudconsole.store.tables import access_audit, login_failures, sessions
 

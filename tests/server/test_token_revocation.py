@@ -21,7 +21,7 @@ from cloudconsole.server.token_revocation import (
 )
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import UpstreamTimeout
-from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, NewSession
 from cloudconsole.store.tables import sessions, tenants
 from tests.harness import FakeClock
 from tests.server.http.helpers import rows

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.store.activity import ActivityStore, LoginAttempt
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt
 from cloudconsole.store.login_throttle import LoginThrottle
 from tests.stores import open_engine, open_reader, run, store_in
 

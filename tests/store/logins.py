@@ -1,8 +1,8 @@
 """Login attempts and sessions for the tests of the activity database."""
 
 from cloudconsole.core.ports import Account, ClientInfo
-from cloudconsole.store.activity import LoginAttempt, NewSession
-from cloudconsole.store.sessions import hash_session_id
+from cloudconsole.store.activity_writes import LoginAttempt, NewSession
+from cloudconsole.store.session_lookup import hash_session_id
 
 NOW = 1_800_000_000
 ACCOUNT = Account(1, "alice", 41, "tenant")

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Engine, delete, insert
 
 from cloudconsole.core.login_throttle import NETWORK_FAILURES, USER_FAILURES
-from cloudconsole.server.net import throttle_address
+from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
-from cloudconsole.store.activity import ActivityStore, hash_username
+from cloudconsole.store.activity_writes import ActivityStore, hash_username
 from cloudconsole.store.base import Parameters, Reader, RowTuple
 from cloudconsole.store.login_throttle import LoginThrottle
 from cloudconsole.store.tables import login_failures

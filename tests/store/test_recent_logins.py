@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.net import throttle_address
+from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.store import login_throttle as module
-from cloudconsole.store.activity import ActivityStore, LoginAttempt
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt
 from cloudconsole.store.login_throttle import RECENT_SECONDS, RecentLogins
 from tests.store.logins import ACCOUNT, CLIENT, NOW, attempt, new_session
 from tests.stores import open_reader, run

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole._version import __version__
 from cloudconsole.cli import messages
+from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, current_language, set_language, translate
-from cloudconsole.cli.parser import Parser
 from cloudconsole.spec.i18n import Text
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.cli import messages, stdout
+from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.cli.commands import NeedsServer, command_named, loaded, top_parser
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
-from cloudconsole.cli.parser import Parser
 from cloudconsole.spec.text import escape
 
 

@@ -15,8 +15,8 @@ from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import LANGUAGES, set_language, translate
 from cloudconsole.cli.passwords import in_file, in_variable, reject_untrusted
 from cloudconsole.cli.paths import PREFIX, profiles_file
+from cloudconsole.spec.console_url import normalise_base_url
 from cloudconsole.spec.i18n import Text
-from cloudconsole.spec.urls import normalise_base_url
 
 OUTPUTS: Final = ("table", "json", "csv")
 _TABLE: Final = "profiles"

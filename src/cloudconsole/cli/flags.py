@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from cloudconsole.cli import messages
+from cloudconsole.cli.argument_parser import add_completion
 from cloudconsole.cli.config import OUTPUTS, read_profiles
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
-from cloudconsole.cli.parser import add_completion
 from cloudconsole.cli.paths import profiles_file
-from cloudconsole.spec.urls import normalise_base_url
+from cloudconsole.spec.console_url import normalise_base_url
 
 MIN_INTERVAL: Final = 0.5
 

@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from typing import Final
 
 from cloudconsole.cli import messages, stdout
+from cloudconsole.cli.argument_parser import NEAR
 from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded, top_parser
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_USAGE, print_error
 from cloudconsole.cli.i18n import FLAG, detect_language, set_language, translate
-from cloudconsole.cli.parser import NEAR
 from cloudconsole.cli.paths import PREFIX
 from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 

@@ -19,7 +19,7 @@ from cloudconsole.cli import messages
 from cloudconsole.cli.errors import CommandError
 from cloudconsole.cli.i18n import translate
 from cloudconsole.client import Session
-from cloudconsole.spec.urls import normalise_base_url
+from cloudconsole.spec.console_url import normalise_base_url
 
 _MAX_SESSIONS: Final = 50
 """The oldest are dropped first."""

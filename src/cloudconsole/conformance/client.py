@@ -19,8 +19,9 @@ from cloudconsole.conformance.limits import LOGIN_PATH, RunLimits
 from cloudconsole.conformance.redaction import Secrets
 from cloudconsole.conformance.responses import BUSY, RawResponse
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.http import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
-from cloudconsole.spec.urls import normalise_base_url
+from cloudconsole.spec.console_url import normalise_base_url
+from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.operations import FORM, JSON
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 MAX_RECORDED_BYTES: Final = 16 * 1024 * 1024

@@ -11,15 +11,14 @@ from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended import calls as extended_calls
 from cloudconsole.conformance.extended import csrf, envelope, http, login, values
 from cloudconsole.conformance.extended import session as extended_session
-from cloudconsole.conformance.interface import calls, errors, lists, records, session
+from cloudconsole.conformance.interface import calls, errors, payloads, session
 from cloudconsole.conformance.redaction import redact
 from cloudconsole.conformance.responses import NotJson
 
 INTERFACE: Final[tuple[Check, ...]] = (
     *session.checks,
     *calls.checks,
-    *records.checks,
-    *lists.checks,
+    *payloads.checks,
     *errors.checks,
 )
 EXTENDED: Final[tuple[Check, ...]] = (

@@ -4,20 +4,14 @@ Failures raise an `ApiError`: `Unavailable` for the store, `UpstreamFailed` or `
 """
 
 import math
+import os
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from cloudconsole.core.resources import Role
-from cloudconsole.spec.records import (
-    ConsumptionItem,
-    DomainDetail,
-    Flavors,
-    NewsItem,
-    UrlItem,
-    UsageLimits,
-)
+from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits
 
 Record = TypeVar("Record")
 
@@ -136,3 +130,16 @@ class Content(Protocol):
         """Return the tenant's domain, or raise `DomainNotFound`, identically for another tenant's domain."""
 
     async def news(self) -> CacheableResult[list[NewsItem]]: ...
+
+
+class RandomSource(Protocol):
+    def token_bytes(self, size: int, /) -> bytes:
+        """Return `size` random bytes for secrets and IDs."""
+
+
+class SystemRandomSource:
+    def token_bytes(self, size: int, /) -> bytes:
+        return os.urandom(size)
+
+
+SYSTEM_RANDOM: Final = SystemRandomSource()

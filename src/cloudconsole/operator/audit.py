@@ -10,7 +10,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.serializers import Record, json_text, parse_json
+from cloudconsole.operator.rows_and_records import Record, json_text, parse_json
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.spec.text import format_cell
 from cloudconsole.store.base import Store, StoreError

@@ -13,15 +13,23 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.audit import newest_entry, record_change, restored_since
 from cloudconsole.operator.entities.prices import price_starts
-from cloudconsole.operator.errors import CloudFileError, FieldError, FileProblem, OperatorError
+from cloudconsole.operator.errors import (
+    CloudFileError,
+    FieldError,
+    FileProblem,
+    OperatorError,
+    error_message,
+    error_path,
+    format_path,
+)
 from cloudconsole.operator.fields import Reference
+from cloudconsole.operator.invalid_placeholder import INVALID, validate_with_placeholders
 from cloudconsole.operator.models import Resource, resource_errors
 from cloudconsole.operator.names import StoredNames
 from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message
 from cloudconsole.operator.resource_rules import SIZES, Starts, disabled_error, unpriced_problem
-from cloudconsole.operator.serializers import Row, resource_row
+from cloudconsole.operator.rows_and_records import Row, resource_row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
-from cloudconsole.operator.validation import INVALID, error_message, error_path, format_path, validate_with_placeholders
 from cloudconsole.store import counters, tables
 from cloudconsole.store.sql import in_values, insert_rows
 from cloudconsole.store.tables import resources

@@ -8,7 +8,7 @@ from pydantic import ValidationError as ModelError
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import Kind, Role, Unit
-from cloudconsole.operator.errors import FieldError, ValidationError, raise_if_invalid
+from cloudconsole.operator.errors import FieldError, ValidationError, error_message, error_path, raise_if_invalid
 from cloudconsole.operator.fields import (
     SHALLOW,
     Address,
@@ -30,15 +30,9 @@ from cloudconsole.operator.fields import (
     Url,
     UrlId,
 )
+from cloudconsole.operator.invalid_placeholder import INVALID, pass_invalid, validate_with_placeholders
 from cloudconsole.operator.resource_rules import node_problem, size_problems, type_problem, unit_problem
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.operator.validation import (
-    INVALID,
-    error_message,
-    error_path,
-    pass_invalid,
-    validate_with_placeholders,
-)
 from cloudconsole.spec.records import BillableType
 
 

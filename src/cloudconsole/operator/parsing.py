@@ -1,18 +1,12 @@
-"""Parsing of flag and form text, password policy and password files."""
+"""Parsing of flag and form text: numbers, switches, JSON."""
 
 import json
 import re
-import stat
-from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import msgspec
 
-from cloudconsole.core.resources import Role
 from cloudconsole.operator.resource_rules import MAX_VALUE
 
 _MAX_DIGITS: Final = 18
@@ -55,71 +49,3 @@ def _where(text: str | bytes) -> str:
 
 def _lower(words: str) -> str:
     return words[:1].lower() + words[1:].removesuffix(" at")
-
-
-LONGEST: Final = 1024
-MIN_DISTINCT_CHARACTERS: Final = 4
-MINIMUM_LENGTHS: Final[dict[Role, int]] = {"tenant": 8, "operator": 12}
-
-
-@dataclass(frozen=True)
-class PasswordPolicy:
-    """Requirements for new passwords: a minimum length per role, and no common password.
-
-    Existing passwords stay valid; only their hashes are stored, so they cannot be checked.
-    """
-
-    min_length: int = MINIMUM_LENGTHS["tenant"]
-    """The operator's setting; it can only raise the built-in minimum of a role."""
-
-    def problem(self, password: str, role: Role) -> str | None:
-        """Say what is wrong with a new password; the text never contains it."""
-        shortest = max(self.min_length, MINIMUM_LENGTHS[role])
-        if not shortest <= len(password) <= LONGEST:
-            owner = "an operator's password" if role == "operator" else "a password"
-            return f"{owner} must have {shortest} to {LONGEST} characters"
-        if len(set(password)) < MIN_DISTINCT_CHARACTERS:
-            return f"a password must have at least {MIN_DISTINCT_CHARACTERS} different characters"
-        if password.strip().casefold() in _common_passwords():
-            return "this is one of the most common passwords: choose another one"
-        return None
-
-
-DEFAULT_POLICY: Final = PasswordPolicy()
-
-
-@cache
-def _common_passwords() -> frozenset[str]:
-    """Return the thousand most common passwords of at least 8 characters, and further common ones of at least 12.
-
-    From the frequency list of zxcvbn (MIT licence), which was compiled from public leaks.
-    """
-    text = files("cloudconsole.operator").joinpath("common_passwords.txt").read_text("utf-8")
-    return frozenset(text.split())
-
-
-def read_password_file(file: Path) -> str:
-    """Read a password file; the message of a ValueError does not name the file."""
-    try:
-        # Opening a pipe or a device could block forever.
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise ValueError("is not a file")
-        with file.open("rb") as opened:
-            password = read_password(opened)
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError("must be a file of UTF-8 text") from None
-    if not is_acceptable_password(password):
-        raise ValueError(f"must be a file with a password of 1 to {LONGEST} characters in it")
-    return password
-
-
-def read_password(source: IO[bytes]) -> str:
-    """Read a password without its final line break, and no more than the maximum length."""
-    content = source.read(4 * LONGEST + 3)
-    return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
-
-
-def is_acceptable_password(password: str) -> bool:
-    return 1 <= len(password) <= LONGEST

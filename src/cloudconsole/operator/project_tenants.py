@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, select
 
-from cloudconsole.core.url_normalisation import normalise_project
+from cloudconsole.core.identity_urls import normalise_project
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.names import name_problem, truncated_name
 from cloudconsole.operator.transaction import operator_transaction

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
 from cloudconsole.operator.errors import OverridableError
-from cloudconsole.operator.serializers import Row
+from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store.counters import amounts_of
 from cloudconsole.store.sql import in_values

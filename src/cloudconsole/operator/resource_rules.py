@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
-from cloudconsole.operator.validation import with_article
+from cloudconsole.operator.errors import with_article
 from cloudconsole.spec.records import BillableType
 
 MAX_VALUE: Final = 2**31 - 1

@@ -1,5 +1,7 @@
 """Database transactions of operators, with the actor, the time and the time zone of input."""
 
+import os
+import pwd
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,3 +41,12 @@ def read_only_transaction(engine: Engine, *, now: int, zone: tzinfo = UTC) -> It
     """Open a read-only snapshot, which does not wait for writers."""
     with read_only_engine(engine).begin() as connection:
         yield OperatorTransaction(connection, "", now, zone)
+
+
+def os_user_name() -> str:
+    """Return the name of the process's user; variables such as LOGNAME can be forged."""
+    user = os.getuid()
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

@@ -42,6 +42,7 @@ from cloudconsole.server.http.response import Response, Route, Routes, error_res
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
+from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.server.logging import current_request_id
 from cloudconsole.server.metrics.layout import (
     BEFORE_ACTION,
@@ -56,19 +57,17 @@ from cloudconsole.server.metrics.layout import (
     STORE_ERRORS,
     WRITES_WAITING,
 )
-from cloudconsole.server.metrics.observers import UpstreamObserver
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics, standalone_metrics
-from cloudconsole.server.net import throttle_address
 from cloudconsole.server.response_cache import ResponseCache
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.server.writer import Writer, lower_priority
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
 from cloudconsole.spec.i18n import Text
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.base import Reader
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
-from cloudconsole.store.sessions import SessionCache
+from cloudconsole.store.session_lookup import SessionCache
 
 if TYPE_CHECKING:
     from cloudconsole.server.openstack import OpenStack
@@ -279,7 +278,7 @@ def _openstack(
     if not settings.has_keystone:
         return None
     # Imported only here: a console without Keystone does not need these modules.
-    from cloudconsole.server.openstack import open_openstack
+    from cloudconsole.server.openstack import UpstreamObserver, open_openstack
 
     # A separate writer: creating a tenant may wait for an operator's change, and other logins must not wait for it.
     adopter = Writer("adopting", metrics)

@@ -204,3 +204,13 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     return str(value).encode("utf-8", "backslashreplace").decode()
+
+
+EXIT_FAILED: Final = 1
+
+
+def exit_with_error(problem: str) -> int:
+    """Print the problem to standard error, one prefix per line, and return the exit code."""
+    prefix = ERROR_PREFIX if is_journal(sys.stderr) else ""
+    sys.stderr.writelines(f"{prefix}cloudconsole: {escape(line)}\n" for line in problem.splitlines())
+    return EXIT_FAILED

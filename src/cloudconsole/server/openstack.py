@@ -1,4 +1,4 @@
-"""Components for OpenStack; imported only if a Keystone is configured."""
+"""Components for OpenStack, with their metrics; imported only if a Keystone is configured."""
 
 import logging
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.backends.openstack.client import CallObserver, OpenStackClient
 from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
+from cloudconsole.backends.openstack.config import Service
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock
@@ -17,10 +18,12 @@ from cloudconsole.operator.project_tenants import provision_tenant
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.identity_providers import IdentityProvider
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter
+from cloudconsole.server.metrics.layout import UPSTREAM_FAILURES, UPSTREAM_IN_FLIGHT, UPSTREAM_OFFSETS
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
-from cloudconsole.spec.errors import Unavailable, UpstreamFailed
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
+from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.base import Reader
 from cloudconsole.store.observed_resources import ObservedResources, tenant_of_project
 
@@ -114,3 +117,21 @@ def open_openstack(
     observed = ObservedResources(reader, activity, writer.write)
     cloud = OpenStackCloud(endpoints, cipher, reader, observed, client_limits, clock, settings.zone)
     return OpenStack(cloud, providers, endpoints, engine, adopter)
+
+
+class UpstreamObserver:
+    """Counts requests to OpenStack in shared memory."""
+
+    def __init__(self, metrics: WorkerMetrics) -> None:
+        self._metrics = metrics
+
+    def started(self, service: Service) -> None:
+        self._metrics.add(UPSTREAM_IN_FLIGHT[service])
+
+    def finished(self, service: Service, nanoseconds: int) -> None:
+        self._metrics.add(UPSTREAM_IN_FLIGHT[service], -1)
+        self._metrics.observe(UPSTREAM_OFFSETS[service], nanoseconds)
+
+    def failed(self, service: Service, *, was_slow: bool) -> None:
+        reason = UpstreamTimeout.error if was_slow else UpstreamFailed.error
+        self._metrics.add(UPSTREAM_FAILURES[service, reason])

@@ -13,9 +13,9 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, TokenVerifier
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.base import Reader
-from cloudconsole.store.sessions import ENDED_FEDERATED_SESSIONS
+from cloudconsole.store.session_lookup import ENDED_FEDERATED_SESSIONS
 
 log = logging.getLogger(__name__)
 

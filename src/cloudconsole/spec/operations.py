@@ -1,6 +1,6 @@
-"""HTTP operations of the interface, with the complete list of errors each can return."""
+"""HTTP operations of the interface, their media types, and all errors that each can return."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Struct
 
@@ -118,3 +118,5 @@ LOGOUT = Operation(
 )
 
 OPERATIONS = (OPEN_SESSION, CALL_ACTION, LOGIN, LOGOUT)
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"

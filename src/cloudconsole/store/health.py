@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from cloudconsole.store.base import Reader, RowReader
 from cloudconsole.store.migrations import known_revisions
-from cloudconsole.store.sessions import COUNT
+from cloudconsole.store.session_lookup import COUNT
 
 _FIRST_ROWS: Final = "SELECT (SELECT id FROM accounts LIMIT 1), (SELECT id_hash FROM sessions LIMIT 1)"
 

@@ -146,7 +146,7 @@ def test_served_store_is_rejected_without_while_served(
 
 
 def test_test_mode_store_is_rejected(data: Path, address: str) -> None:
-    execute_sql(data, "activity", "INSERT INTO secrets VALUES ('desk', x'')")
+    execute_sql(data, "activity", "INSERT INTO secrets VALUES ('test-store', x'')")
     with pytest.raises(StoreError, match="is a test store"):
         copy(data, address)
 

@@ -10,8 +10,8 @@ import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import change_log, change_poller
-from cloudconsole.store.postgres.change_log import RETENTION_SECONDS
+from cloudconsole.store.postgres import change_log_reader, change_poller
+from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import connect
 from cloudconsole.store.postgres.store import PostgresStore
@@ -112,7 +112,7 @@ def test_mass_session_end_does_not_wait_for_shared_changes(address: Dsn) -> None
 
 
 def test_too_many_changes_per_poll_invalidate_everything(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_log, "MAX_CHANGES_PER_POLL", 1)
+    monkeypatch.setattr(change_log_reader, "MAX_CHANGES_PER_POLL", 1)
     assert changes_after(populated, CHANGE_ONE) == [ONE]
     assert changes_after(populated, "UPDATE tenants SET disabled = true") == EVERYTHING
 
@@ -167,11 +167,11 @@ def test_long_transaction_causes_no_duplicate_changes(populated: Dsn) -> None:
         try:
             with psycopg.connect(populated.conninfo()) as first:
                 first.execute(CHANGE_ONE)
-                positions = [await change_log.poll(connection, None)]
+                positions = [await change_log_reader.poll(connection, None)]
                 execute(populated, "UPDATE tenants SET disabled = true WHERE id = 2")
                 for _ in range(2):
-                    positions.append(await change_log.poll(connection, positions[-1]))
-            positions.append(await change_log.poll(connection, positions[-1]))
+                    positions.append(await change_log_reader.poll(connection, positions[-1]))
+            positions.append(await change_log_reader.poll(connection, positions[-1]))
         finally:
             await connection.close()
         return [position.news for position in positions]
@@ -207,7 +207,7 @@ def test_long_time_without_polls_invalidates_everything(populated: Dsn) -> None:
 
 def test_long_pause_by_the_server_clock_invalidates_everything(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     assert changes_after(populated, CHANGE_ONE) == [ONE]
-    monkeypatch.setattr(change_log, "RETENTION_SECONDS", 0)
+    monkeypatch.setattr(change_log_reader, "RETENTION_SECONDS", 0)
     assert changes_after(populated, CHANGE_ONE) == EVERYTHING
 
 
@@ -253,7 +253,7 @@ def test_unexpected_poll_error_fails_closed_and_is_logged(
 ) -> None:
     async def poll() -> None:
         async with manual_lease(populated) as manual:
-            monkeypatch.setattr(change_log, "_POLL", None)
+            monkeypatch.setattr(change_log_reader, "_POLL", None)
             await _assert_poll_fails(manual)
             assert manual.lease.is_stale
 

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from cloudconsole.store.postgres import change_log, change_poller
-from cloudconsole.store.postgres.change_log import CHECKPOINT_SECONDS, RETENTION_SECONDS, LogPurger
+from cloudconsole.store.postgres import change_log_purge, change_log_reader, change_poller
+from cloudconsole.store.postgres.change_log_purge import CHECKPOINT_SECONDS, LogPurger
+from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ReadConnection, connect
 from tests.scale.postgres.manual_lease import TIMEOUT, ManualClock, execute, manual_lease, wait_until_held
@@ -36,7 +37,7 @@ class ManualPurger:
 
     async def observe_after(self, seconds: float) -> None:
         self.clock.moment += seconds
-        self._purger.observe(await change_log.poll(self._connection, None))
+        self._purger.observe(await change_log_reader.poll(self._connection, None))
 
     def remaining(self) -> list[object]:
         """Return the tenants of the entries in the log."""
@@ -103,8 +104,10 @@ def test_floor_of_another_server_purges_nothing(populated: Dsn) -> None:
     async def run() -> list[int]:
         execute(populated, f"{CHANGE} 1")
         connection = await connect(populated)
-        position = await change_log.poll(connection, None)
-        purged = [await change_log.purge(connection, position.floor, server) for server in ("another", position.server)]
+        position = await change_log_reader.poll(connection, None)
+        purged = [
+            await change_log_purge.purge(connection, position.floor, server) for server in ("another", position.server)
+        ]
         await connection.close()
         return purged
 
@@ -114,7 +117,9 @@ def test_floor_of_another_server_purges_nothing(populated: Dsn) -> None:
 def test_purge_removes_all_batches(populated: Dsn) -> None:
     async def run() -> None:
         async with manual_purger(populated) as purger:
-            execute(populated, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * change_log.PURGE_BATCH})")
+            execute(
+                populated, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * change_log_purge.PURGE_BATCH})"
+            )
             await purger.observe_after(CHECKPOINT_SECONDS)
             await purger.observe_after(RETENTION_SECONDS)
             await purger.wait_for_remaining([])
@@ -150,7 +155,7 @@ def test_polling_continues_while_a_purge_is_blocked(populated: Dsn, monkeypatch:
 def test_failed_purge_is_logged(
     populated: Dsn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(change_log, "PURGE_SECONDS", 0.2)
+    monkeypatch.setattr(change_log_purge, "PURGE_SECONDS", 0.2)
 
     async def run() -> None:
         with psycopg.connect(populated.conninfo()) as other:

@@ -16,8 +16,8 @@ from psycopg.conninfo import conninfo_to_dict
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import postgres
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding
 from cloudconsole.server.doctor.postgres import check_database
-from cloudconsole.server.doctor.results import DoctorContext, Finding
 from cloudconsole.server.doctor.runner import run_checks
 from cloudconsole.store.postgres.dsn import Dsn, without_password
 from tests.databases import Databases

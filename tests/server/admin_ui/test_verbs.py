@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.cli.main import main
 from cloudconsole.operator.entities import ENTITY_TYPES
-from cloudconsole.operator.serializers import parse_json
+from cloudconsole.operator.rows_and_records import parse_json
 from cloudconsole.server.commands.admin.accounts import VERBS as ACCOUNT_VERBS
 from cloudconsole.store.tables import operator_audit
 from tests.server.admin_ui.pages import Operator, Page

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from cloudconsole.server.admin_ui.record_display import price_states
+from cloudconsole.server.admin_ui.columns_states_links import price_states
 from cloudconsole.server.app import Console
 from tests.harness import FakeClock, InProcessTransport
 from tests.server.admin_ui.pages import Operator, Page

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.doctor.results import Check, DoctorContext, Finding, warning
+from cloudconsole.server.doctor.context_and_findings import Check, DoctorContext, Finding, warning
 from cloudconsole.server.doctor.runner import CHECKS
 from tests.backends.openstack.fake_cloud import Reply
 from tests.server.commands.conftest import Run

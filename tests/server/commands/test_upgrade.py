@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.commands.common import user_name
+from cloudconsole.operator.transaction import os_user_name
 from tests.e2e.processes import command
 from tests.harness import ApiClient, HttpTransport, Reply, RunningServer, running_server
 from tests.newer_version import CURRENT_REVISION, NEWER_REVISION, NewerVersion
@@ -59,7 +59,7 @@ def test_a_compatible_migration_keeps_running_servers_ready(tmp_path: Path) -> N
     with running_server(tmp_path) as restarted:
         assert is_ready_and_serves(restarted)
     assert admin(tmp_path, "node", "add", "new")[0] == 0
-    assert migrations(tmp_path) == [(user_name(), CURRENT_REVISION, NEWER_REVISION)]
+    assert migrations(tmp_path) == [(os_user_name(), CURRENT_REVISION, NEWER_REVISION)]
 
 
 def test_an_incompatible_migration_makes_running_servers_unready(tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_a_migration_at_start_is_logged_and_audited(tmp_path: Path) -> None:
     make_older(tmp_path / "data")
     with running_server(tmp_path) as server:
         assert f"migrated the store (cloud) from revision 0002 to {CURRENT_REVISION}" in server.log()
-    assert migrations(tmp_path) == [(user_name(), "0002", CURRENT_REVISION)]
+    assert migrations(tmp_path) == [(os_user_name(), "0002", CURRENT_REVISION)]

@@ -11,9 +11,9 @@ import pytest
 
 from cloudconsole.core import login_throttle
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.doctor.results import DoctorContext, Finding
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding
 from cloudconsole.server.doctor.runner import CHECKS
-from cloudconsole.store.activity import hash_username
+from cloudconsole.store.activity_writes import hash_username
 from tests.backends.openstack.fake_cloud import FakeCloud
 from tests.conftest import SAMPLE_TIME
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.core import login_throttle
-from cloudconsole.server.net import throttle_address
+from cloudconsole.server.ip_addresses import throttle_address
 from tests.conftest import SAMPLE_TIME
 from tests.server.doctor.conftest import Check, execute, fail_logins, levels
 

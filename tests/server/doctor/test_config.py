@@ -7,7 +7,7 @@ import pytest
 
 from cloudconsole.server.config.settings import SETTINGS, Settings
 from cloudconsole.server.doctor.config import read_case
-from cloudconsole.server.doctor.results import DoctorContext
+from cloudconsole.server.doctor.context_and_findings import DoctorContext
 from cloudconsole.server.doctor.runner import CHECKS, run_checks
 from tests.conftest import SAMPLE_TIME
 from tests.harness import CERTIFICATES

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.doctor.context_and_findings import DoctorContext
 from cloudconsole.server.doctor.fix_commands import as_root, as_user, program, shell
-from cloudconsole.server.doctor.results import DoctorContext
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import openstack, openstack_probe
-from cloudconsole.server.doctor.results import DoctorContext, Finding, Login
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, Login
 from tests.backends.openstack.fake_cloud import Reply
 from tests.conftest import SAMPLE_TIME
 from tests.server.doctor.conftest import execute, levels

@@ -9,11 +9,11 @@ import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.backends.openstack.token_encryption import create_keys
-from cloudconsole.core.url_normalisation import normalise_region
+from cloudconsole.core.identity_urls import normalise_region
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.doctor import http_probe, openstack
+from cloudconsole.server.doctor.context_and_findings import Finding, ok
 from cloudconsole.server.doctor.http_probe import NoResponse, probe
-from cloudconsole.server.doctor.results import Finding, ok
 from tests.backends.openstack.fake_cloud import FakeCloud, Reply
 from tests.harness import CERTIFICATES
 from tests.server.doctor.conftest import Check, levels

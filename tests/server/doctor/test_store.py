@@ -12,7 +12,7 @@ import pytest
 
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import sqlite, store
-from cloudconsole.server.doctor.results import DoctorContext
+from cloudconsole.server.doctor.context_and_findings import DoctorContext
 from cloudconsole.server.doctor.runner import CHECKS, run_checks
 from tests.conftest import SAMPLE_TIME
 from tests.newer_version import CURRENT_REVISION, make_newer

@@ -7,7 +7,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http.connection_limits import ConnectionContext, LimitedProtocol
+from cloudconsole.server.http.protocol import ConnectionContext, LimitedProtocol
 from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 

@@ -15,20 +15,13 @@ from hypothesis import strategies as st
 
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import read_cookies
-from cloudconsole.server.net import Network
+from cloudconsole.server.ip_addresses import Network
 from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.tables import ACTIVITY, CLOUD
 from tests.harness import ApiClient, FakeClock, HeaderPairs, InProcessTransport, Reply
 from tests.server.http.conftest import StartConsole
-from tests.server.http.helpers import (
-    change_account,
-    cookie_header,
-    login_fields,
-    post_action,
-    post_login,
-    rows,
-)
+from tests.server.http.helpers import change_account, cookie_header, login_fields, post_action, post_login, rows
 
 FIFTY_TWO_WEEKS: Final = timedelta(weeks=52)
 IMF_FIXDATE: Final = re.compile(

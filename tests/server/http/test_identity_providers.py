@@ -17,8 +17,8 @@ from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
-from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
-from cloudconsole.store.sessions import Session, SessionCache
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, NewSession
+from cloudconsole.store.session_lookup import Session, SessionCache
 from cloudconsole.store.sqlite.engine import open_engine
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.sqlite.store import prepare

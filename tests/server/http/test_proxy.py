@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from cloudconsole.core.url_normalisation import parse_host
+from cloudconsole.core.origins import parse_host
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.proxy import ProxyPolicy
 from cloudconsole.server.http.request import Headers, Request

@@ -10,9 +10,9 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http import connection_limits
-from cloudconsole.server.http.connection_limits import ConnectionContext, LimitedProtocol
+from cloudconsole.server.http import protocol
 from cloudconsole.server.http.load_shedding import LoadShedder
+from cloudconsole.server.http.protocol import ConnectionContext, LimitedProtocol
 from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from cloudconsole.server.metrics.layout import CONNECTION_REJECTIONS, SHED_REQUESTS
@@ -174,7 +174,7 @@ def test_all_pipelined_requests_get_a_response() -> None:
 def test_the_pipelining_limit_shrinks_with_more_connections(
     monkeypatch: pytest.MonkeyPatch, others: int, pipelined: int
 ) -> None:
-    monkeypatch.setattr(connection_limits, "MAX_PIPELINED_TOTAL", 6)
+    monkeypatch.setattr(protocol, "MAX_PIPELINED_TOTAL", 6)
 
     async def scenario(worker: Worker) -> None:
         async with AsyncExitStack() as stack:

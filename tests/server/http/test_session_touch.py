@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.entropy import RandomSource
+from cloudconsole.core.ports import RandomSource
 from cloudconsole.server.http import sessions as module
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import RequestSequence
@@ -15,9 +15,9 @@ from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.activity import TOUCH_SECONDS, ActivityStore
+from cloudconsole.store.activity_writes import TOUCH_SECONDS, ActivityStore
 from cloudconsole.store.base import ChangeFeed
-from cloudconsole.store.sessions import Session, SessionCache
+from cloudconsole.store.session_lookup import Session, SessionCache
 
 NOW = 1_000_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.backends.embedded import identity
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.tables import access_audit, sessions
 from tests.harness import FAST_HASHER, ApiClient, FakeClock, InProcessTransport
 from tests.server.http.conftest import StartConsole

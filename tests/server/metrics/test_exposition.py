@@ -14,8 +14,8 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics import layout
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from cloudconsole.server.metrics.exposition import PAUSE_FACTOR, POSTGRES_PAUSE_FACTOR, MetricsExposition, StoreGauges
-from cloudconsole.server.metrics.observers import UpstreamObserver
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
+from cloudconsole.server.openstack import UpstreamObserver
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
 from cloudconsole.store.base import RowReader

@@ -5,14 +5,14 @@ import time
 
 import pytest
 
-from cloudconsole.server.metrics import layout, observers
-from cloudconsole.server.metrics.observers import LoopLagMonitor
+from cloudconsole.server.metrics import layout, loop_lag
+from cloudconsole.server.metrics.loop_lag import LoopLagMonitor
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 
 
 @pytest.fixture
 def shared_metrics(monkeypatch: pytest.MonkeyPatch) -> SharedMetrics:
-    monkeypatch.setattr(observers, "INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(loop_lag, "INTERVAL_SECONDS", 0.01)
     return SharedMetrics(1)
 
 
@@ -66,7 +66,7 @@ def test_a_blocked_loop_is_measured(shared_metrics: SharedMetrics) -> None:
 def test_the_longest_lag_is_forgotten_after_a_while(
     shared_metrics: SharedMetrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observers, "REMEMBERED_INTERVALS", 3)
+    monkeypatch.setattr(loop_lag, "REMEMBERED_INTERVALS", 3)
     monitor = LoopLagMonitor(shared_metrics.worker(0), lambda: None)
     seen = []
     for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from cloudconsole.core.dependency_check import IncompatibleDependency, require_names
+from cloudconsole.core.private_api_check import IncompatibleDependency, require_names
 from cloudconsole.server.runtime.uvicorn_check import USED, VERSIONS, require_uvicorn
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.postgres.dsn import Dsn

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cloudconsole.core.entropy import SYSTEM_RANDOM
+from cloudconsole.core.ports import SYSTEM_RANDOM
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection_limits import LimitedProtocol
+from cloudconsole.server.http.protocol import LimitedProtocol
 from cloudconsole.server.test_mode.clock import SeededRandomSource
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 from tests.harness import ApiClient, FakeClock, InProcessTransport

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.store.sqlite.backup import MIN_AGE_SECONDS, remove_stale_directories, temporary_directory
 from cloudconsole.store.sqlite.store import prepare
+from cloudconsole.store.sqlite.temporary_directories import (
+    MIN_AGE_SECONDS,
+    remove_stale_directories,
+    temporary_directory,
+)
 
 pytestmark = pytest.mark.embedded_only
 

@@ -12,7 +12,7 @@ from cloudconsole.backends.openstack.client import OpenStackClient, TokenRejecte
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.backends.openstack.costs import hourly_by_kind
 from cloudconsole.backends.openstack.fetch import fetch_billable, fetch_flavors, fetch_quotas
-from cloudconsole.backends.openstack.service_client import ServiceClient
+from cloudconsole.backends.openstack.region_reader import RegionReader
 from cloudconsole.backends.prices import CachedPrices
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
@@ -48,7 +48,7 @@ class CloudRequest(NamedTuple):
 
     access: CloudCredentials
     token: str
-    regions: list[ServiceClient]
+    regions: list[RegionReader]
     deadline: float
 
 
@@ -147,7 +147,7 @@ class OpenStackCloud:
             raise LoginRequired
         # The operator may have restricted the regions since the login.
         regions = [
-            ServiceClient(cloud.upstream, tenant.client, token, region, services)
+            RegionReader(cloud.upstream, tenant.client, token, region, services)
             for region, services in sorted(access.services.items())
             if cloud.endpoint.may_use(region)
         ]

@@ -4,10 +4,10 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import messages, output
+from cloudconsole.cli.argument_parser import Parser, add_completion
 from cloudconsole.cli.errors import EXIT_USAGE, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
-from cloudconsole.cli.parser import Parser, add_completion
 from cloudconsole.cli.runner import run_command
 
 if TYPE_CHECKING:

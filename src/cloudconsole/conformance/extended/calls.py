@@ -20,7 +20,7 @@ from cloudconsole.spec.errors import (
     UnknownAction,
     UnsupportedMediaType,
 )
-from cloudconsole.spec.http import FORM, JSON
+from cloudconsole.spec.operations import FORM, JSON
 
 checks = CheckGroup("console")
 

@@ -18,7 +18,7 @@ from cloudconsole.spec.errors import (
     UnknownAction,
     UnknownRegion,
 )
-from cloudconsole.spec.http import JSON
+from cloudconsole.spec.operations import JSON
 
 checks = CheckGroup("console")
 

@@ -15,6 +15,7 @@ from cloudconsole.conformance.extended.assertions import (
     console_data,
 )
 from cloudconsole.conformance.responses import describe_response, is_success_unless_busy
+from cloudconsole.spec.cookies import CSRF_COOKIE
 from cloudconsole.spec.errors import (
     CsrfFailed,
     InvalidCredentials,
@@ -24,7 +25,7 @@ from cloudconsole.spec.errors import (
     UnknownRegion,
     UnsupportedMediaType,
 )
-from cloudconsole.spec.http import CSRF_COOKIE, JSON
+from cloudconsole.spec.operations import JSON
 
 checks = CheckGroup("console")
 

@@ -14,10 +14,10 @@ from cloudconsole.conformance.extended.assertions import (
     check_success,
     console_data,
 )
+from cloudconsole.conformance.field_types import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
 from cloudconsole.conformance.redaction import json_line
-from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
+from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired
-from cloudconsole.spec.http import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 
 checks = CheckGroup("console")
 

@@ -11,11 +11,19 @@ from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import console_data
-from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, check_newest_first
-from cloudconsole.conformance.interface.records import DOMAIN, FLAVOR, ORIGIN, USAGE_FIELDS
+from cloudconsole.conformance.field_types import pattern_errors, values_of
+from cloudconsole.conformance.interface.payloads import (
+    DOMAIN,
+    FLAVOR,
+    KINDS,
+    ORIGIN,
+    PERIODS,
+    URL_TYPES,
+    USAGE_FIELDS,
+    check_newest_first,
+)
 from cloudconsole.conformance.redaction import json_line
-from cloudconsole.conformance.schemas import pattern_errors, values_of
-from cloudconsole.spec.http import CSRF_COOKIE
+from cloudconsole.spec.cookies import CSRF_COOKIE
 from cloudconsole.spec.records import DECIMAL
 
 checks = CheckGroup("console")

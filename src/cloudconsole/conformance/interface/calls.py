@@ -6,10 +6,10 @@ from cloudconsole.conformance.assertions import check, check_no_problems
 from cloudconsole.conformance.checks import Check, CheckGroup
 from cloudconsole.conformance.client import ACTION_NAMES, FORMS, OBJECTS, BodyForm, NoResponse
 from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.field_types import ARRAY, OBJECT, TEXT, FieldType, is_integer, schema_errors
 from cloudconsole.conformance.interface.session import check_not_served
 from cloudconsole.conformance.responses import describe_response, is_success, is_success_unless_busy, lenient_envelope
-from cloudconsole.conformance.schemas import ARRAY, OBJECT, TEXT, FieldType, is_integer, schema_errors
-from cloudconsole.spec.http import FORM, JSON
+from cloudconsole.spec.operations import FORM, JSON
 
 checks = CheckGroup("interface")
 

@@ -6,6 +6,7 @@ from cloudconsole.conformance.assertions import check, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.client import ConsoleClient
 from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.field_types import INTEGER, TEXT, schema_errors
 from cloudconsole.conformance.interface.session import check_not_served
 from cloudconsole.conformance.responses import (
     RawResponse,
@@ -14,7 +15,6 @@ from cloudconsole.conformance.responses import (
     is_success_unless_busy,
     lenient_envelope,
 )
-from cloudconsole.conformance.schemas import INTEGER, TEXT, schema_errors
 
 checks = CheckGroup("interface")
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.operator import serializers
+from cloudconsole.operator import rows_and_records
 from cloudconsole.operator.cloud_file.table_changes import rows_of
 from cloudconsole.operator.cloud_file.yaml import Plain, flow
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.store import tables
 from cloudconsole.store.base import read_only_engine
 
@@ -46,12 +46,12 @@ def _lines(store: dict[str, list[Row]]) -> Iterator[str]:
     yield from _section("nodes", "", (flow(name) for name in sorted(nodes.values())))
     disabled = sorted(row["name"] for row in store["nodes"] if row["disabled"])
     yield from _section("disabled_nodes", "", map(flow, disabled))
-    yield from _section("flavors", "", _items(store["flavors"], _by_number, serializers.flavor_record))
+    yield from _section("flavors", "", _items(store["flavors"], _by_number, rows_and_records.flavor_record))
     prices = [_price(row, nodes) for row in sorted(store["prices"], key=lambda row: _price_order(row, nodes))]
     yield from _section("prices", "", map(_line, prices))
-    yield from _section("news", "", _items(store["news"], lambda row: row["id"], serializers.news_record))
+    yield from _section("news", "", _items(store["news"], lambda row: row["id"], rows_and_records.news_record))
     shared = [row for row in store["urls"] if row["tenant_id"] is None]
-    yield from _section("urls", "", _items(shared, lambda row: row["id"], serializers.url_record))
+    yield from _section("urls", "", _items(shared, lambda row: row["id"], rows_and_records.url_record))
     tenants = sorted(store["tenants"], key=lambda row: row["name"])
     if tenants:
         yield "tenants:"
@@ -63,14 +63,14 @@ def _lines(store: dict[str, list[Row]]) -> Iterator[str]:
 
 def _tenant(tenant: Row, parts: dict[str, list[Row]], nodes: dict[int, str]) -> Iterator[str]:
     inner = "    "
-    yield f"  - {_block(serializers.tenant_record(tenant), inner)}"
+    yield f"  - {_block(rows_and_records.tenant_record(tenant), inner)}"
     for row in parts["quotas"]:
         yield f"{inner}quotas:"
-        yield from (f"{inner}  {name}: {limit}" for name, limit in serializers.quota_record(row).items())
+        yield from (f"{inner}  {name}: {limit}" for name, limit in rows_and_records.quota_record(row).items())
     yield from _section("accounts", inner, _items(parts["accounts"], lambda row: row["username"], _account))
-    yield from _section("urls", inner, _items(parts["urls"], lambda row: row["id"], serializers.url_record))
+    yield from _section("urls", inner, _items(parts["urls"], lambda row: row["id"], rows_and_records.url_record))
     domains = (
-        _block(serializers.domain_record(row), f"{inner}    ") for row in sorted(parts["domains"], key=_by_number)
+        _block(rows_and_records.domain_record(row), f"{inner}    ") for row in sorted(parts["domains"], key=_by_number)
     )
     yield from _section("domains", inner, domains)
     resources = _items(parts["resources"], lambda row: row["id"], lambda row: _resource(row, nodes))
@@ -108,15 +108,15 @@ def _price_order(row: Row, nodes: dict[int, str]) -> tuple[int, str, str, str, i
 
 
 def _account(row: Row) -> Record:
-    return {**serializers.account_record(row), "password_hash": row["password_hash"]}
+    return {**rows_and_records.account_record(row), "password_hash": row["password_hash"]}
 
 
 def _price(row: Row, nodes: dict[int, str]) -> Record:
-    return serializers.price_record(row, nodes.get(row["node_id"]))
+    return rows_and_records.price_record(row, nodes.get(row["node_id"]))
 
 
 def _resource(row: Row, nodes: dict[int, str]) -> Record:
-    return serializers.resource_record(row, nodes.get(row["node_id"]))
+    return rows_and_records.resource_record(row, nodes.get(row["node_id"]))
 
 
 def _line(record: Record) -> str:

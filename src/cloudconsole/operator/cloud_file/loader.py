@@ -25,8 +25,8 @@ from cloudconsole.operator.entities.accounts import (
 )
 from cloudconsole.operator.errors import CloudFileError, OperatorError
 from cloudconsole.operator.names import StoredNames
-from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.password_policy import DEFAULT_POLICY, PasswordPolicy
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_only_engine

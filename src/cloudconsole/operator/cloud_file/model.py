@@ -9,17 +9,10 @@ from pydantic_core import ErrorDetails
 
 from cloudconsole.operator import models
 from cloudconsole.operator.cloud_file.yaml import Document
-from cloudconsole.operator.errors import FileProblem
+from cloudconsole.operator.errors import FileProblem, Path, error_message, error_path, format_path
 from cloudconsole.operator.fields import Items, Name, Quotas, Reference
+from cloudconsole.operator.invalid_placeholder import INVALID, validate_with_placeholders
 from cloudconsole.operator.models import Account, Domain, EntityModel, Flavor, News, Price, Resource, UrlEntry
-from cloudconsole.operator.validation import (
-    INVALID,
-    Path,
-    error_message,
-    error_path,
-    format_path,
-    validate_with_placeholders,
-)
 
 
 class Tenant(models.Tenant):

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path as FilePath
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator import serializers
+from cloudconsole.operator import rows_and_records
 from cloudconsole.operator.cloud_file.model import CloudFile, items_of_tenants
 from cloudconsole.operator.cloud_file.yaml import Document
 from cloudconsole.operator.entities.accounts import new_version
-from cloudconsole.operator.errors import FileProblem
-from cloudconsole.operator.parsing import PasswordPolicy, read_password_file
-from cloudconsole.operator.serializers import Row
-from cloudconsole.operator.validation import INVALID, format_path
+from cloudconsole.operator.errors import FileProblem, format_path
+from cloudconsole.operator.invalid_placeholder import INVALID
+from cloudconsole.operator.password_policy import PasswordPolicy, read_password_file
+from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.store.passwords import hash_password, password_matches
 
 Ids = Mapping[str, int]
@@ -24,7 +24,7 @@ def node_rows(file: CloudFile) -> Iterator[Row]:
 
 
 def tenant_rows(file: CloudFile) -> Iterator[Row]:
-    return map(serializers.tenant_row, file.tenants)
+    return map(rows_and_records.tenant_row, file.tenants)
 
 
 def quota_rows(file: CloudFile, tenants: Ids) -> Iterator[Row]:
@@ -34,35 +34,35 @@ def quota_rows(file: CloudFile, tenants: Ids) -> Iterator[Row]:
 
 def price_rows(file: CloudFile, nodes: Ids) -> Iterator[Row]:
     for price in file.prices:
-        yield serializers.price_row(price, None if price.node is None else nodes[price.node])
+        yield rows_and_records.price_row(price, None if price.node is None else nodes[price.node])
 
 
 def flavor_rows(file: CloudFile) -> Iterator[Row]:
-    return map(serializers.flavor_row, file.flavors)
+    return map(rows_and_records.flavor_row, file.flavors)
 
 
 def news_rows(file: CloudFile) -> Iterator[Row]:
-    return map(serializers.news_row, file.news)
+    return map(rows_and_records.news_row, file.news)
 
 
 def url_rows(file: CloudFile, tenants: Ids) -> Iterator[Row]:
     owners = [(None, file.urls), *((tenants[tenant.name], tenant.urls) for tenant in file.tenants)]
     for tenant_id, urls in owners:
         for url in urls:
-            yield serializers.url_row(url, tenant_id)
+            yield rows_and_records.url_row(url, tenant_id)
 
 
 def resource_rows(file: CloudFile, tenants: Ids, nodes: Ids) -> Iterator[Row]:
     for tenant in file.tenants:
         for resource in tenant.resources:
             node_id = None if resource.node is None else nodes[resource.node]
-            yield serializers.resource_row(resource, tenants[tenant.name], node_id)
+            yield rows_and_records.resource_row(resource, tenants[tenant.name], node_id)
 
 
 def domain_rows(file: CloudFile, tenants: Ids) -> Iterator[Row]:
     for tenant in file.tenants:
         for domain in tenant.domains:
-            yield serializers.domain_row(domain, tenants[tenant.name])
+            yield rows_and_records.domain_row(domain, tenants[tenant.name])
 
 
 def account_rows(

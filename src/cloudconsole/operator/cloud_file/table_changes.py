@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
 
-from cloudconsole.operator.serializers import Row
+from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.store.sql import delete_rows, insert_rows, update_rows
 
 Key = Any

@@ -20,8 +20,7 @@ from yaml.events import (
 )
 from yaml.reader import Reader
 
-from cloudconsole.operator.errors import FileProblem
-from cloudconsole.operator.validation import Path, format_path
+from cloudconsole.operator.errors import FileProblem, Path, format_path
 
 
 class TimeText(str):

@@ -5,10 +5,10 @@ from typing import Final
 from cloudconsole.operator.entities.accounts import ACCOUNTS
 from cloudconsole.operator.entities.base import ChangeResult, EntityType
 from cloudconsole.operator.entities.content import Domains, Flavors, News, Urls
+from cloudconsole.operator.entities.fields_and_filters import Filter
 from cloudconsole.operator.entities.prices import Prices
 from cloudconsole.operator.entities.quotas import Quotas
 from cloudconsole.operator.entities.resources import Nodes, Resources
-from cloudconsole.operator.entities.schema import Filter
 from cloudconsole.operator.entities.tenants import Tenants
 
 TENANTS: Final = Tenants()

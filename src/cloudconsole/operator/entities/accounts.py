@@ -8,17 +8,17 @@ from typing import Any, Final, get_args
 from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator import models, serializers
+from cloudconsole.operator import models, rows_and_records
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
+from cloudconsole.operator.entities.fields_and_filters import Filter, prefix_filter, switch_filter, tenant_filter
 from cloudconsole.operator.entities.references import require_owner, with_tenant
-from cloudconsole.operator.entities.schema import Filter, prefix_filter, switch_filter, tenant_filter
 from cloudconsole.operator.errors import OperatorError, OverridableError
 from cloudconsole.operator.models import parse_model
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
-from cloudconsole.store.activity import hash_username
+from cloudconsole.store.activity_writes import hash_username
 from cloudconsole.store.sql import update_rows
 from cloudconsole.store.tables import accounts, login_failures, sessions, tenants
 
@@ -135,7 +135,7 @@ class Accounts(EntityType):
         return with_tenant(self.table)
 
     def record_of(self, row: Row) -> Record:
-        return {"tenant": row["tenant"], **serializers.account_record(row)}
+        return {"tenant": row["tenant"], **rows_and_records.account_record(row)}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, errors = require_owner(tx, values)

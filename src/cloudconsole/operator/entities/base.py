@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Final, NamedTuple
 from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
 
 from cloudconsole.operator.audit import record_change
-from cloudconsole.operator.entities.schema import Filter, InputField, inputs_of
+from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, inputs_of
 from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.models import EntityModel
 from cloudconsole.operator.names import texts_in
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 
 TOGGLE_FIELDS: Final = ("disabled", "enabled")

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Final
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator import models, serializers
+from cloudconsole.operator import models, rows_and_records
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, NumberedEntityType, Values
+from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters, switch_filter, tenant_filter
 from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
-from cloudconsole.operator.entities.schema import Filter, name_filters, switch_filter, tenant_filter
 from cloudconsole.operator.models import parse_model
 from cloudconsole.operator.resource_rules import MAX_VALUE
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from cloudconsole.store.sql import starts_with
@@ -32,10 +32,10 @@ class Flavors(NumberedEntityType):
         return name_filters(self.table)
 
     def record_of(self, row: Row) -> Record:
-        return serializers.flavor_record(row)
+        return rows_and_records.flavor_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        return serializers.flavor_row(parse_model(models.Flavor, values, tx))
+        return rows_and_records.flavor_row(parse_model(models.Flavor, values, tx))
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
@@ -73,11 +73,11 @@ class Urls(EntityType):
 
     def record_of(self, row: Row) -> Record:
         owner = {} if row["tenant"] is None else {"tenant": row["tenant"]}
-        return {**owner, **serializers.url_record(row)}
+        return {**owner, **rows_and_records.url_record(row)}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, errors = split_owner(tx, values)
-        return serializers.url_row(parse_model(models.UrlEntry, others, tx, errors), tenant_id)
+        return rows_and_records.url_row(parse_model(models.UrlEntry, others, tx, errors), tenant_id)
 
 
 class Domains(NumberedEntityType):
@@ -111,11 +111,11 @@ class Domains(NumberedEntityType):
         return with_tenant(self.table)
 
     def record_of(self, row: Row) -> Record:
-        return {"tenant": row["tenant"], **serializers.domain_record(row)}
+        return {"tenant": row["tenant"], **rows_and_records.domain_record(row)}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, errors = require_owner(tx, values)
-        return serializers.domain_row(parse_model(models.Domain, others, tx, errors), tenant_id)
+        return rows_and_records.domain_row(parse_model(models.Domain, others, tx, errors), tenant_id)
 
 
 class News(EntityType):
@@ -141,10 +141,10 @@ class News(EntityType):
         return {"id": last + 1, "date": format_utc(tx.now), **values}
 
     def record_of(self, row: Row) -> Record:
-        return serializers.news_record(row)
+        return rows_and_records.news_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        return serializers.news_row(parse_model(models.News, values, tx))
+        return rows_and_records.news_row(parse_model(models.News, values, tx))
 
     def _value_of(self, key: str) -> Any:
         is_number = key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_VALUE))

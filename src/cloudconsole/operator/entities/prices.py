@@ -7,14 +7,14 @@ from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.operator import models, serializers
+from cloudconsole.operator import models, rows_and_records
 from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
+from cloudconsole.operator.entities.fields_and_filters import Filter, kind_filter, node_filter, value_filter
 from cloudconsole.operator.entities.references import find_node, node_problems
-from cloudconsole.operator.entities.schema import Filter, kind_filter, node_filter, value_filter
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
 from cloudconsole.operator.models import Price, parse_model, price_errors
 from cloudconsole.operator.resource_rules import Starts, start_on, unpriced_problem
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from cloudconsole.store.tables import nodes, prices, resources
@@ -98,7 +98,7 @@ class Prices(EntityType):
         row = self._row(tx, values)
         self._check(tx, None, row)
         tx.connection.execute(insert(self.table).values(row))
-        record = serializers.price_record(row, values.get("node"))
+        record = rows_and_records.price_record(row, values.get("node"))
         return self._record_change(tx, "add", self.key_of(record), None, record)
 
     def list(
@@ -138,7 +138,7 @@ class Prices(EntityType):
         return None if row is None else dict(row)
 
     def record_of(self, row: Row) -> Record:
-        return serializers.price_record(row, row["node"])
+        return rows_and_records.price_record(row, row["node"])
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         def errors(price: Price) -> Iterator[FieldError]:
@@ -146,7 +146,7 @@ class Prices(EntityType):
             yield from node_problems(tx, price.node)
 
         price = parse_model(Price, values, tx, check=errors)
-        return serializers.price_row(price, None if price.node is None else find_node(tx, price.node)["id"])
+        return rows_and_records.price_row(price, None if price.node is None else find_node(tx, price.node)["id"])
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         self._reject_duplicate(tx, before, after)

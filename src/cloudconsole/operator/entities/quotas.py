@@ -6,12 +6,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator import models, serializers
+from cloudconsole.operator import models, rows_and_records
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
+from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, prefix_filter
 from cloudconsole.operator.entities.references import with_tenant
-from cloudconsole.operator.entities.schema import Filter, InputField, prefix_filter
 from cloudconsole.operator.models import parse_quotas
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 
@@ -48,7 +48,7 @@ class Quotas(EntityType):
         return None if row is None else dict(row)
 
     def record_of(self, row: Row) -> Record:
-        return {"tenant": row["tenant"], **serializers.quota_record(row)}
+        return {"tenant": row["tenant"], **rows_and_records.quota_record(row)}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         del tx

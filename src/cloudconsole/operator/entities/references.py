@@ -6,9 +6,9 @@ from typing import Any, Final
 from sqlalchemy import Select, Table, func, select
 
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
-from cloudconsole.operator.serializers import Row
+from cloudconsole.operator.invalid_placeholder import INVALID
+from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.operator.validation import INVALID
 from cloudconsole.store.tables import nodes, tenants
 
 FieldErrors = list[FieldError]

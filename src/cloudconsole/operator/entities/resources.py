@@ -8,8 +8,15 @@ from sqlalchemy import ColumnElement, Select, delete, or_, select, union, union_
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS
-from cloudconsole.operator import models, serializers
+from cloudconsole.operator import models, rows_and_records
 from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
+from cloudconsole.operator.entities.fields_and_filters import (
+    Filter,
+    kind_filter,
+    name_filters,
+    node_filter,
+    tenant_filter,
+)
 from cloudconsole.operator.entities.prices import check_priced
 from cloudconsole.operator.entities.references import (
     find_node,
@@ -18,12 +25,11 @@ from cloudconsole.operator.entities.references import (
     require_owner,
     with_tenant,
 )
-from cloudconsole.operator.entities.schema import Filter, kind_filter, name_filters, node_filter, tenant_filter
 from cloudconsole.operator.errors import FieldError, OperatorError
 from cloudconsole.operator.models import Resource, parse_model, resource_errors
 from cloudconsole.operator.quota_check import check_quotas
 from cloudconsole.operator.resource_rules import disabled_error
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.sql import ordered_search, starts_with, unindexed
@@ -128,7 +134,7 @@ class Resources(EntityType):
         return query.add_columns(nodes.c.name.label("node"))
 
     def record_of(self, row: Row) -> Record:
-        return {"tenant": row["tenant"], **serializers.resource_record(row, row["node"])}
+        return {"tenant": row["tenant"], **rows_and_records.resource_record(row, row["node"])}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         def errors(resource: Resource) -> Iterator[FieldError]:
@@ -138,7 +144,7 @@ class Resources(EntityType):
         tenant_id, others, owner_errors = require_owner(tx, values)
         resource = parse_model(Resource, others, tx, owner_errors, errors)
         node_id = None if resource.node is None else find_node(tx, resource.node)["id"]
-        return serializers.resource_row(resource, tenant_id, node_id)
+        return rows_and_records.resource_row(resource, tenant_id, node_id)
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is None:
@@ -172,7 +178,7 @@ class Nodes(EntityType):
         return name_filters(self.table)
 
     def record_of(self, row: Row) -> Record:
-        return serializers.node_record(row)
+        return rows_and_records.node_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         node = parse_model(models.Node, values, tx)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, delete, insert, select
 
+from cloudconsole.core.identity_urls import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.core.url_normalisation import normalise_project
-from cloudconsole.operator import models, serializers
+from cloudconsole.operator import models, rows_and_records
 from cloudconsole.operator.entities.accounts import (
     end_account_sessions,
     end_federated_sessions,
@@ -14,11 +14,11 @@ from cloudconsole.operator.entities.accounts import (
     reject_removing_last_operator,
 )
 from cloudconsole.operator.entities.base import EntityType, Values
+from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters
 from cloudconsole.operator.entities.references import reject_if_referenced
-from cloudconsole.operator.entities.schema import Filter, name_filters
 from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.models import parse_model
-from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 
@@ -39,10 +39,10 @@ class Tenants(EntityType):
         }
 
     def record_of(self, row: Row) -> Record:
-        return serializers.tenant_record(row)
+        return rows_and_records.tenant_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        return serializers.tenant_row(parse_model(models.Tenant, values, tx))
+        return rows_and_records.tenant_row(parse_model(models.Tenant, values, tx))
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:

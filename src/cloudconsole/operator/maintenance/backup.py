@@ -18,7 +18,6 @@ from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError, re
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate, reject_newer
 from cloudconsole.store.sqlite.archive import Manifest, describe, read_archive, write_archive
 from cloudconsole.store.sqlite.backup import (
-    connect,
     consistent_snapshot,
     copy_to,
     find_corruption,
@@ -26,12 +25,12 @@ from cloudconsole.store.sqlite.backup import (
     is_read_only,
     overwrite_database,
     read_only_snapshot,
-    temporary_directory,
 )
-from cloudconsole.store.sqlite.engine import database_file, opened
+from cloudconsole.store.sqlite.engine import connect, database_file, opened
 from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions, reject_world_writable
-from cloudconsole.store.sqlite.schema_check import unexpected_schema_parts
+from cloudconsole.store.sqlite.schema_tampering import unexpected_schema_parts
 from cloudconsole.store.sqlite.store import exclusive_lock, prepare
+from cloudconsole.store.sqlite.temporary_directories import temporary_directory
 from cloudconsole.store.sqlite.test_marker import is_test_store
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 

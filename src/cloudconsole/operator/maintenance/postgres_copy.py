@@ -14,8 +14,8 @@ from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.migrations import reject_newer
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.import_sqlite import SqliteImport, Step, bulk_loading
-from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
-from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.backup import consistent_snapshot
+from cloudconsole.store.sqlite.engine import connect, database_file
 from cloudconsole.store.sqlite.store import SqliteStore, exclusive_lock, is_served
 from cloudconsole.store.sqlite.test_marker import reject_test_store
 

@@ -14,7 +14,7 @@ from cloudconsole.core.login_throttle import WINDOW_SECONDS
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import operator_transaction
-from cloudconsole.store.activity import UNDECLARED_SECONDS
+from cloudconsole.store.activity_writes import UNDECLARED_SECONDS
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, Store, read_only_engine
 from cloudconsole.store.sql import delete_batch, retry_deadlocks
 from cloudconsole.store.tables import (

@@ -9,14 +9,14 @@ from sqlalchemy import Connection, Engine, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
+from cloudconsole.operator.password_policy import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
 from cloudconsole.server.admin_ui.sessions import OPERATOR
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
 from cloudconsole.store.base import Store, read_only_engine
-from cloudconsole.store.sessions import Session
+from cloudconsole.store.session_lookup import Session
 from cloudconsole.store.tables import accounts
 
 Result = TypeVar("Result")

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import DOMAINS, EntityType
-from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError, ValidationError
+from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError, Path, ValidationError, format_path
+from cloudconsole.operator.invalid_placeholder import UnreadableValue
 from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
-from cloudconsole.operator.serializers import Record, json_text
-from cloudconsole.operator.validation import Path, UnreadableValue, format_path
+from cloudconsole.operator.rows_and_records import Record, json_text
 from cloudconsole.server.admin_ui.fields import (
     UNLIMITED_SUFFIX,
     FormField,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from cloudconsole.operator.entities.fields_and_filters import InputField
 from cloudconsole.operator.entities.prices import unescaped
-from cloudconsole.operator.entities.schema import InputField
 
 CURRENCY: Final = "¤"
 """Placeholder for the console's currency in a unit."""

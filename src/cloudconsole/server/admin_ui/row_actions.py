@@ -9,8 +9,8 @@ from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, ChangeResult, En
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
-from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.password_policy import MINIMUM_LENGTHS, PasswordPolicy
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
@@ -27,9 +27,9 @@ from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.server.net import forwarded_address, throttle_address
+from cloudconsole.server.ip_addresses import forwarded_address, throttle_address
 from cloudconsole.store.passwords import hash_password
-from cloudconsole.store.sessions import Session
+from cloudconsole.store.session_lookup import Session
 
 PASSWORDS: Final = (
     FormField(

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.url_normalisation import parse_origin
+from cloudconsole.core.origins import parse_origin
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, parse_query, redirect
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import (
@@ -28,8 +28,8 @@ from cloudconsole.spec.errors import (
     MissingField,
     TooManyRequests,
 )
-from cloudconsole.spec.http import FORM
-from cloudconsole.store.sessions import Session, hash_session_id
+from cloudconsole.spec.operations import FORM
+from cloudconsole.store.session_lookup import Session, hash_session_id
 from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
 OPERATOR: Final = "operator"

@@ -8,7 +8,7 @@ from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import OPERATOR_PATH
-from cloudconsole.server.net import connectable_address, is_loopback
+from cloudconsole.server.ip_addresses import connectable_address, is_loopback
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 
 CURL_SESSION = """\

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 from cloudconsole.cli import output, stdout
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.url_normalisation import normalise_region
+from cloudconsole.core.identity_urls import normalise_region
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.server.commands.common import exit_with_error
 from cloudconsole.server.commands.passwords import add_password_arguments, read_password
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags
 from cloudconsole.server.config.settings import SETTINGS
 from cloudconsole.server.doctor.config import read_case
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, Login
 from cloudconsole.server.doctor.openstack import keystone_endpoints
-from cloudconsole.server.doctor.results import DoctorContext, Finding, Login
 from cloudconsole.server.doctor.runner import Result, run_checks
+from cloudconsole.server.logging import exit_with_error
 from cloudconsole.spec.text import escape
 
 

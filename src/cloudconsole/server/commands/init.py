@@ -5,6 +5,7 @@ import shlex
 
 from cloudconsole.cli import output
 from cloudconsole.operator.first_operator import add_first_operator, check_names, reject_if_accounts_exist
+from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
@@ -12,7 +13,6 @@ from cloudconsole.server.commands.admin.store import (
     wait_for_replicas,
     writing_transaction,
 )
-from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.docs import format_flag
 from cloudconsole.server.config.settings import STORE_SETTINGS, Settings
@@ -36,7 +36,7 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> None:
     check_names(username=username, tenant=tenant)
     reject_if_accounts_exist(settings.store)
     password_hash = hash_password(read_new_password(arguments, settings.password_policy, "operator"))
-    settings.store.migrate(user_name())
+    settings.store.migrate(os_user_name())
     with settings.store.opened("cloud") as engine, writing_transaction(engine, settings) as runtime:
         add_first_operator(runtime, username=username, tenant=tenant, password_hash=password_hash)
     wait_for_replicas(settings)

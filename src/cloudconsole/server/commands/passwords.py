@@ -9,7 +9,7 @@ from typing import Final
 
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.parsing import LONGEST, PasswordPolicy, is_acceptable_password, read_password_file
+from cloudconsole.operator.password_policy import LONGEST, PasswordPolicy, is_acceptable_password, read_password_file
 
 _LINE_BYTES: Final = 4 * LONGEST + 3
 

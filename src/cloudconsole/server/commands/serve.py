@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from cloudconsole.cli import stdout
-from cloudconsole.core.dependency_check import IncompatibleDependency
+from cloudconsole.core.private_api_check import IncompatibleDependency
 from cloudconsole.operator.cloud_file.loader import apply_cloud_file, read_cloud_file
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.entities.accounts import has_accounts
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.sample import SAMPLE_FILE, accounts_with_sample_passwords
+from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.store import wait_for_replicas
 from cloudconsole.server.commands.banner import StartInfo, print_banner, ready_line
-from cloudconsole.server.commands.common import exit_with_error, user_name
 from cloudconsole.server.commands.passwords import warn_password_in_arguments
 from cloudconsole.server.commands.test_mode_flags import (
     add_test_mode_flags,
@@ -29,7 +29,7 @@ from cloudconsole.server.commands.test_mode_flags import (
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
-from cloudconsole.server.logging import configure_logging, is_journal
+from cloudconsole.server.logging import configure_logging, exit_with_error, is_journal
 from cloudconsole.server.runtime.supervisor import serve
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import block_reload_signal, read_certificate
@@ -173,12 +173,12 @@ def _run(arguments: argparse.Namespace, default_overrides: Mapping[str, Any], no
 def _prepare_store(settings: Settings, runtime: ServerRuntime) -> None:
     """Prepare the store; test mode and ordinary consoles reject each other's stores."""
     if runtime.is_ordinary:
-        settings.store.prepare(user_name())
+        settings.store.prepare(os_user_name())
         reject_test_store(settings.store)
     elif settings.database is not None:
         raise SettingError("database: test mode supports the embedded store only; remove the setting")
     else:
-        prepare(settings.data, test_mode=True, actor=user_name())
+        prepare(settings.data, test_mode=True, actor=os_user_name())
         hold_until_exit(settings.data)
         runtime.end_older_sessions(settings.data)
 

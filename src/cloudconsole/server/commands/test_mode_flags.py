@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.entropy import SYSTEM_RANDOM
+from cloudconsole.core.ports import SYSTEM_RANDOM
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import SettingError, Settings
-from cloudconsole.server.net import is_loopback
+from cloudconsole.server.ip_addresses import is_loopback
 from cloudconsole.server.runtime.worker import ListenError
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource, read_moment
 from cloudconsole.server.test_mode.controls import Controls

@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 
 from cloudconsole.backends.openstack.config import ClientLimits
 from cloudconsole.cli.config import VARIABLES
-from cloudconsole.core.url_normalisation import normalise_region, parse_host
-from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
+from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.origins import parse_host
+from cloudconsole.operator.password_policy import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server.config import types
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
 from cloudconsole.server.config.types import Choice, ListenAddress, ListOf, SettingType, Switch, WholeNumber
-from cloudconsole.server.net import Network, is_loopback
+from cloudconsole.server.ip_addresses import Network, is_loopback
 from cloudconsole.store.base import Store
 from cloudconsole.store.sqlite.store import SqliteStore
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cloudconsole.core.url_normalisation import normalise_region, parse_host, parse_origin
-from cloudconsole.server.net import Network
+from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.origins import parse_host, parse_origin
+from cloudconsole.server.ip_addresses import Network
 
 
 class SettingType(ABC):

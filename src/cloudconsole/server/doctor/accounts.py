@@ -11,17 +11,15 @@ from sqlalchemy import Column, Connection, Row, func, select
 from cloudconsole.core import login_throttle
 from cloudconsole.operator.entities.accounts import active_operators, has_accounts
 from cloudconsole.operator.sample import accounts_with_sample_passwords
-from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, quote_argument, warning
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, quote_argument, warning
 from cloudconsole.server.doctor.store import read_connection
-from cloudconsole.store.activity import hash_username
+from cloudconsole.store.activity_writes import hash_username
 from cloudconsole.store.tables import accounts, login_failures, tenants
 
 MAX_LISTED: Final = 5
 
 _EXPIRES: Final = f"the throttle ends by itself within {login_throttle.WINDOW_SECONDS} seconds"
 _IGNORE_ATTACKER: Final = f"ignore it if this is an attack: {_EXPIRES}"
-
-
 _DISABLED_OPERATORS: Final = (
     select(accounts.c.username, accounts.c.disabled, tenants.c.name, tenants.c.disabled.label("tenant_disabled"))
     .join(tenants, tenants.c.id == accounts.c.tenant_id)

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sqlalchemy import text
 
 from cloudconsole.core.clock import format_utc, is_valid_timestamp
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.fix_commands import pip_install
-from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.store import read_connection
 from cloudconsole.store.base import DatabaseName
 

@@ -12,13 +12,13 @@ from sqlalchemy import select
 
 from cloudconsole.server.config.loader import read_values
 from cloudconsole.server.config.settings import SettingError, Settings
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.fix_commands import ROOT, as_root, shell
 from cloudconsole.server.doctor.http_probe import expiry_findings
-from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.store import read_connection
-from cloudconsole.server.net import is_in_networks, is_loopback
+from cloudconsole.server.ip_addresses import is_in_networks, is_loopback
 from cloudconsole.server.runtime.tls import certificate_expiry, read_certificate
-from cloudconsole.store.activity import UNDECLARED_SECONDS
+from cloudconsole.store.activity_writes import UNDECLARED_SECONDS
 from cloudconsole.store.tables import undeclared_proxies
 
 

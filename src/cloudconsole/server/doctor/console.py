@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cloudconsole.server.config.settings import SettingError
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.fix_commands import shell
 from cloudconsole.server.doctor.http_probe import (
     NoResponse,
@@ -17,12 +18,11 @@ from cloudconsole.server.doctor.http_probe import (
     speaks_https,
 )
 from cloudconsole.server.doctor.processes import listener_on
-from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
+from cloudconsole.server.ip_addresses import connectable_address
 from cloudconsole.server.metrics.server import PATH
-from cloudconsole.server.net import connectable_address
 from cloudconsole.server.runtime.tls import certificate_expiry
 from cloudconsole.server.runtime.worker import ListenError, bind
-from cloudconsole.spec.http import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE
 
 _MAX_TRIES: Final = 100
 

@@ -15,7 +15,7 @@ from ssl import CERT_NONE, SSLContext, SSLSocket, create_default_context
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from cloudconsole.server.doctor.results import Finding, problem, run_with_timeout, warning
+from cloudconsole.server.doctor.context_and_findings import Finding, problem, run_with_timeout, warning
 from cloudconsole.server.runtime.tls import EXPIRY_WARNING, decoded_expiry
 
 TIMEOUT_SECONDS: Final = 5

@@ -13,6 +13,16 @@ from cloudconsole.backends.prices import CachedPrices, PriceList
 from cloudconsole.core.ports import CloudCredentials
 from cloudconsole.core.pricing import clock_hour
 from cloudconsole.core.resources import Amounts
+from cloudconsole.server.doctor.context_and_findings import (
+    DoctorContext,
+    Finding,
+    Login,
+    ok,
+    problem,
+    quote_argument,
+    run_with_timeout,
+    warning,
+)
 from cloudconsole.server.doctor.http_probe import (
     NoResponse,
     ProbeResponse,
@@ -23,19 +33,9 @@ from cloudconsole.server.doctor.http_probe import (
     speaks_https,
 )
 from cloudconsole.server.doctor.openstack_probe import ProbeResult, describe_failure, probe_cloud
-from cloudconsole.server.doctor.results import (
-    DoctorContext,
-    Finding,
-    Login,
-    ok,
-    problem,
-    quote_argument,
-    run_with_timeout,
-    warning,
-)
 from cloudconsole.server.doctor.sqlite import access_problem
 from cloudconsole.server.doctor.store import PRICE_COMMAND
-from cloudconsole.server.net import is_loopback
+from cloudconsole.server.ip_addresses import is_loopback
 from cloudconsole.spec.errors import ApiError, NoProject, Unavailable
 from cloudconsole.store.base import DATABASE_NAMES, Store, run_with_reader
 from cloudconsole.store.observed_resources import tenant_of_project

@@ -17,12 +17,12 @@ from cloudconsole.backends.openstack.config import SERVICES, ClientLimits, Endpo
 from cloudconsole.backends.openstack.fetch import FLAVORS, fetch_billable
 from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.service_client import Listing, ServiceClient
+from cloudconsole.backends.openstack.region_reader import Listing, RegionReader
 from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.core.ports import ClientInfo, FederatedUser
+from cloudconsole.server.doctor.context_and_findings import Login
 from cloudconsole.server.doctor.http_probe import quoted
-from cloudconsole.server.doctor.results import Login
 from cloudconsole.spec.errors import ApiError
 
 CALL_SECONDS: Final = 10
@@ -95,7 +95,7 @@ async def _read_services(
 ) -> None:
     credentials = user.credentials
     regions = [
-        ServiceClient(upstream, _CLIENT, token, region, services) for region, services in credentials.services.items()
+        RegionReader(upstream, _CLIENT, token, region, services) for region, services in credentials.services.items()
     ]
     requests: dict[tuple[str, Service], Awaitable[Any]] = {
         (region.region, service): _PROBES[service](region, credentials.project_id)
@@ -116,7 +116,7 @@ async def _read_services(
     )
 
 
-async def _list(region: ServiceClient, service: Service, listing: Listing[Any]) -> list[Any]:
+async def _list(region: RegionReader, service: Service, listing: Listing[Any]) -> list[Any]:
     items = await _result(region.all(service, listing)) if service in region.services else []
     return [] if isinstance(items, Exception) else items
 
@@ -133,11 +133,11 @@ class _Any(Struct, frozen=True):
     """A JSON object whose content does not matter."""
 
 
-def _probe(service: Service, path: str) -> Callable[[ServiceClient, str], Awaitable[_Any]]:
+def _probe(service: Service, path: str) -> Callable[[RegionReader, str], Awaitable[_Any]]:
     return lambda region, project: region.one(service, path.format(project=quote(project, safe="")), _Any)
 
 
-_PROBES: Final[dict[Service, Callable[[ServiceClient, str], Awaitable[_Any]]]] = {
+_PROBES: Final[dict[Service, Callable[[RegionReader, str], Awaitable[_Any]]]] = {
     "compute": _probe("compute", "/limits"),
     "volume": _probe("volume", "/limits"),
     "network": _probe("network", "/quotas/{project}/details.json"),

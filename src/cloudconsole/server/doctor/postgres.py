@@ -11,8 +11,8 @@ from typing import Final
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.fix_commands import shell
-from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.store.base import BUSY_SECONDS, StoreError, read_only_engine
 from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 

@@ -15,8 +15,8 @@ from cloudconsole.server.doctor.config import (
     check_undeclared_proxies,
 )
 from cloudconsole.server.doctor.console import check_console, check_metrics
+from cloudconsole.server.doctor.context_and_findings import Check, DoctorContext, Finding, Level, warning
 from cloudconsole.server.doctor.openstack import check_cloud, check_endpoints
-from cloudconsole.server.doctor.results import Check, DoctorContext, Finding, Level, warning
 from cloudconsole.server.doctor.sqlite import access_problem, check_folder
 from cloudconsole.server.doctor.store import check_databases, check_prices, check_totals
 from cloudconsole.store.base import StoreError

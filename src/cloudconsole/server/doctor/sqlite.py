@@ -9,13 +9,12 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Final
 
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.fix_commands import ROOT, as_root, as_user, shell
 from cloudconsole.server.doctor.processes import lock_holders
-from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.store.base import BUSY_SECONDS, DATABASE_NAMES
 from cloudconsole.store.sql import is_lock_error
-from cloudconsole.store.sqlite.backup import connect
-from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.engine import connect, database_file
 from cloudconsole.store.sqlite.permissions import MIN_FREE, find_unsafe_permissions, user_named
 
 

@@ -11,17 +11,17 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.pricing import Price, PriceBook, clock_hour
 from cloudconsole.core.resources import PRICED_UNITS, Amounts
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.postgres import check_database
-from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.sqlite import access_problem_at, lock_findings, locked
 from cloudconsole.spec.records import BillableType
 from cloudconsole.store import counters
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, read_only_engine
 from cloudconsole.store.migrations import is_compatible, known_revisions
 from cloudconsole.store.sql import is_lock_error
-from cloudconsole.store.sqlite.backup import connect, find_corruption
-from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.schema_check import unexpected_schema_parts
+from cloudconsole.store.sqlite.backup import find_corruption
+from cloudconsole.store.sqlite.engine import connect, database_file
+from cloudconsole.store.sqlite.schema_tampering import unexpected_schema_parts
 from cloudconsole.store.sqlite.test_marker import has_marker
 
 MAX_WAL: Final = 64 * 1024 * 1024

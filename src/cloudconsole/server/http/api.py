@@ -29,10 +29,10 @@ from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import LoginRequired, UnknownAction, UpstreamFailed, UpstreamTimeout
-from cloudconsole.spec.http import FORM, JSON
 from cloudconsole.spec.i18n import Language, Text
+from cloudconsole.spec.operations import FORM, JSON
 from cloudconsole.spec.records import Welcome
-from cloudconsole.store.sessions import Session
+from cloudconsole.store.session_lookup import Session
 
 MAX_CACHED_BODY: Final = 256
 """Largest body, in bytes, whose parsed form is cached: small bodies are few and frequent."""

@@ -11,14 +11,8 @@ from msgspec.json import Decoder
 from msgspec.structs import asdict
 
 from cloudconsole.server.http.request import Request
-from cloudconsole.spec.errors import (
-    BodyTooLarge,
-    InvalidField,
-    MalformedBody,
-    MissingField,
-    UnsupportedMediaType,
-)
-from cloudconsole.spec.http import JSON
+from cloudconsole.spec.errors import BodyTooLarge, InvalidField, MalformedBody, MissingField, UnsupportedMediaType
+from cloudconsole.spec.operations import JSON
 
 MAX_IDENTIFIER: Final = 64
 

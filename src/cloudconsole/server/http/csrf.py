@@ -6,11 +6,11 @@ from hashlib import blake2b
 from hmac import compare_digest
 from typing import Final
 
-from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
-from cloudconsole.core.url_normalisation import parse_origin
+from cloudconsole.core.origins import parse_origin
+from cloudconsole.core.ports import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import CsrfFailed
-from cloudconsole.store.sessions import Session
+from cloudconsole.store.session_lookup import Session
 
 SEED_LENGTH: Final = 32
 TOKEN_LENGTH: Final = 64

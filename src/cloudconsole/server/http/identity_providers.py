@@ -4,8 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from cloudconsole.core.identity_urls import normalise_region
 from cloudconsole.core.ports import IdentityBackend, TokenVerifier
-from cloudconsole.core.url_normalisation import normalise_region
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter

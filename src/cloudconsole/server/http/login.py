@@ -13,7 +13,7 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.spec.errors import LoginRequired
-from cloudconsole.spec.http import FORM
+from cloudconsole.spec.operations import FORM
 
 
 @dataclass(frozen=True)

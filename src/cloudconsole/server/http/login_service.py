@@ -22,14 +22,14 @@ from cloudconsole.server.http.login_queue import Priority
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.sessions import TENANTS, SessionFinder
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
-from cloudconsole.server.net import throttle_address
+from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, InvalidCredentials, Unavailable
-from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, NewSession
 from cloudconsole.store.base import Store
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
 from cloudconsole.store.passwords import hash_password
-from cloudconsole.store.sessions import Session, hash_session_id
+from cloudconsole.store.session_lookup import Session, hash_session_id
 from cloudconsole.store.tables import accounts
 from cloudconsole.store.tables.activity import LOGIN, LOGOUT
 

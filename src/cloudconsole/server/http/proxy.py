@@ -6,14 +6,14 @@ from functools import lru_cache
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.url_normalisation import parse_host, parse_origin
+from cloudconsole.core.origins import parse_host, parse_origin
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.request import Headers, Request
-from cloudconsole.server.net import forwarded_address, is_in_networks, is_loopback
+from cloudconsole.server.ip_addresses import forwarded_address, is_in_networks, is_loopback
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, InvalidHost
 from cloudconsole.spec.i18n import Text
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.activity_writes import ActivityStore
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from cloudconsole.core.ports import ClientInfo
 from cloudconsole.server.http.cookies import Cookies, read_cookies
 from cloudconsole.server.metrics.layout import OK, OTHER
 from cloudconsole.spec.i18n import Language, choose_language
-from cloudconsole.store.sessions import hash_session_id
+from cloudconsole.store.session_lookup import hash_session_id
 
 HeaderPairs = list[tuple[bytes, bytes]]
 

@@ -7,14 +7,14 @@ from contextlib import suppress
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.entropy import RandomSource
+from cloudconsole.core.ports import RandomSource
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request, RequestSequence
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
-from cloudconsole.store.activity import TOUCH_SECONDS, ActivityStore
+from cloudconsole.store.activity_writes import TOUCH_SECONDS, ActivityStore
 from cloudconsole.store.base import ChangeFeed
-from cloudconsole.store.sessions import Session, SessionCache
+from cloudconsole.store.session_lookup import Session, SessionCache
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +23,6 @@ OPERATORS: Final = "o"
 """Prefixes of session ids, which separate the two kinds."""
 
 _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
-
-
 _ID_BYTES: Final = 24
 
 TOUCH_BATCH_SECONDS: Final = 0.25

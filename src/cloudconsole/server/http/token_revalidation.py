@@ -10,8 +10,8 @@ from cloudconsole.core.ports import ClientInfo, CloudCredentials, TokenVerifier
 from cloudconsole.server.http.identity_providers import IdentityProvider
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
-from cloudconsole.store.activity import ActivityStore
-from cloudconsole.store.sessions import Session
+from cloudconsole.store.activity_writes import ActivityStore
+from cloudconsole.store.session_lookup import Session
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,13 @@ import msgspec
 
 from cloudconsole._version import __version__
 from cloudconsole.spec.actions import ACTIONS, Action
+from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE
 from cloudconsole.spec.envelope import Refusal
 from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
-from cloudconsole.spec.http import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.operations import (
     CALL_ACTION,
+    FORM,
+    JSON,
     LOGIN,
     LOGOUT,
     OPEN_SESSION,

@@ -5,7 +5,7 @@ from typing import Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from cloudconsole.core.dependency_check import require_names
+from cloudconsole.core.private_api_check import require_names
 from cloudconsole.server.runtime.worker import DrainingServer
 from cloudconsole.server.test_mode.faults import DroppableProtocol
 

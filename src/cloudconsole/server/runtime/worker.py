@@ -18,10 +18,10 @@ from typing_extensions import override
 from cloudconsole._version import __version__
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection_limits import ConnectionContext
+from cloudconsole.server.http.protocol import ConnectionContext
 from cloudconsole.server.logging import rate_limit_filter
 from cloudconsole.server.metrics.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED
-from cloudconsole.server.metrics.observers import LoopLagMonitor
+from cloudconsole.server.metrics.loop_lag import LoopLagMonitor
 from cloudconsole.server.metrics.server import PATH as METRICS_PATH
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.server.runtime.listener_shutdown import has_pending, stop_handshakes

@@ -23,8 +23,8 @@ from cloudconsole.server.test_mode.reset import DrainBarrier, StoreSnapshot
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
-from cloudconsole.spec.http import JSON
 from cloudconsole.spec.i18n import Text
+from cloudconsole.spec.operations import JSON
 
 MAX_BODY_BYTES = 65_536
 

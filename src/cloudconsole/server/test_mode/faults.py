@@ -9,14 +9,14 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.body import parse_fields, read_body
-from cloudconsole.server.http.connection_limits import LimitedProtocol
+from cloudconsole.server.http.protocol import LimitedProtocol
 from cloudconsole.server.http.request import DROP, GONE, ClientGone, Request
 from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.spec.http import FORM, JSON
+from cloudconsole.spec.operations import FORM, JSON
 
 ACTION_NAMES: Final = frozenset(action.name for action in ACTIONS)
 

@@ -10,8 +10,8 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import DATABASE_NAMES
-from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
-from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.backup import consistent_snapshot
+from cloudconsole.store.sqlite.engine import connect, database_file
 
 
 class StoreSnapshot:

@@ -7,9 +7,9 @@ from pathlib import Path
 from sqlalchemy import delete
 
 from cloudconsole.core.clock import Clock, SystemClock, format_utc
-from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
+from cloudconsole.core.ports import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection_limits import LimitedProtocol
+from cloudconsole.server.http.protocol import LimitedProtocol
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource
 from cloudconsole.server.test_mode.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls

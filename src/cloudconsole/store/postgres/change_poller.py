@@ -20,8 +20,9 @@ from contextlib import suppress
 from typing import Final
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import change_log
-from cloudconsole.store.postgres.change_log import RETENTION_SECONDS, LogPosition, LogPurger, Subject
+from cloudconsole.store.postgres import change_log_reader
+from cloudconsole.store.postgres.change_log_purge import LogPurger
+from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS, LogPosition, Subject
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ReadConnection, connect, is_alive, translated_errors, within
 
@@ -158,7 +159,7 @@ class ChangeLease:
         if began - self._began > RETENTION_SECONDS / 2:
             self._last = None
         try:
-            position = await change_log.poll(connection, self._last)
+            position = await change_log_reader.poll(connection, self._last)
         except BaseException:
             # An interrupted connection is not reused.
             await connection.close()

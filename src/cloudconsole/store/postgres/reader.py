@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from cloudconsole.store.base import Parameters, RowTuple
-from cloudconsole.store.postgres.change_log import HISTORY
+from cloudconsole.store.postgres.change_log_reader import HISTORY
 from cloudconsole.store.postgres.change_poller import ChangeLease
 from cloudconsole.store.postgres.connection import Servers
 from cloudconsole.store.postgres.dsn import Dsn

@@ -8,7 +8,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.core.dependency_check import IncompatibleDependency, require_names
+from cloudconsole.core.private_api_check import IncompatibleDependency, require_names
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.migrations import current_revision, is_usable, migrate
 from cloudconsole.store.postgres.change_poller import REPLICATION_WAIT_SECONDS

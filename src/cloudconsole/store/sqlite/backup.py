@@ -1,19 +1,16 @@
-"""Consistent online copies, temporary directories, read-only media."""
+"""Consistent copies of databases, online or from read-only media; integrity check."""
 
 import errno
-import fcntl
 import os
-import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from cloudconsole.store.base import BUSY_SECONDS, DatabaseName, StoreError
-from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.engine import connect, database_file, database_uri
 
 _FAILED_WRITES: Final = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
@@ -88,7 +85,7 @@ def insert_missing_rows(file: Path, source: Path, table: str, columns: Iterable[
     """Append the rows of a table that only `source` has, in order and with new ids; return their number."""
     names = ", ".join(f'"{name}"' for name in columns)
     with closing(connect(file)) as connection:
-        connection.execute("ATTACH DATABASE ? AS source", (_address(source),))
+        connection.execute("ATTACH DATABASE ? AS source", (database_uri(source),))
         return connection.execute(
             f"INSERT INTO main.{table} ({names}) SELECT {names} FROM ("
             f"SELECT id, {names} FROM source.{table} EXCEPT SELECT id, {names} FROM main.{table}) ORDER BY id"
@@ -112,63 +109,6 @@ def find_corruption(file: Path, *, quick: bool = False, is_still: bool = False) 
 
 def _open_database(folder: Path, part: DatabaseName) -> sqlite3.Connection:
     return connect(database_file(folder, part))
-
-
-def connect(file: Path, *, is_still: bool = False, timeout: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """Open an existing database without creating one.
-
-    With `is_still` the database has no writers and no log: only its file is read, and no file is created beside it.
-    """
-    address = f"{file.absolute().as_uri()}?mode=ro&immutable=1" if is_still else _address(file)
-    return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
-
-
-def _address(file: Path) -> str:
-    return f"{file.absolute().as_uri()}?mode=rw"
-
-
-Purpose = Literal["dry-run", "restore"]
-PURPOSES: Final[tuple[Purpose, ...]] = ("dry-run", "restore")
-MIN_AGE_SECONDS: Final = 60
-"""A younger directory may not be locked yet."""
-
-
-@contextmanager
-def temporary_directory(parent: Path, purpose: Purpose) -> Iterator[Path]:
-    """Create a private directory, locked while in use and removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix=f".{purpose}-", dir=parent) as name:
-        handle = _open_directory(Path(name))
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield Path(name)
-        finally:
-            os.close(handle)
-
-
-def remove_stale_directories(parent: Path) -> None:
-    """Remove temporary directories that are no longer locked, ignoring failures."""
-    for purpose in PURPOSES:
-        for folder in parent.glob(f".{purpose}-*"):
-            _remove_unless_locked(folder)
-
-
-def _remove_unless_locked(folder: Path) -> None:
-    try:
-        handle = _open_directory(folder)
-    except OSError:
-        return
-    try:
-        if os.fstat(handle).st_mtime < time.time() - MIN_AGE_SECONDS:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-    except BlockingIOError:
-        pass
-    finally:
-        os.close(handle)
-
-
-def _open_directory(folder: Path) -> int:
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
 def is_read_only(folder: Path, parts: Iterable[DatabaseName]) -> bool:

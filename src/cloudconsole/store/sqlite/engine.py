@@ -1,4 +1,4 @@
-"""Engines for the two SQLite databases, in WAL mode, and their files."""
+"""Engines and connections for the two SQLite databases, in WAL mode, and their files."""
 
 import shutil
 import sqlite3
@@ -58,3 +58,16 @@ def file_sizes(folder: Path) -> dict[str, int]:
 
 def free_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
+
+
+def connect(file: Path, *, is_still: bool = False, timeout: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """Open an existing database without creating one.
+
+    With `is_still` the database has no writers and no log: only its file is read, and no file is created beside it.
+    """
+    address = f"{file.absolute().as_uri()}?mode=ro&immutable=1" if is_still else database_uri(file)
+    return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
+
+
+def database_uri(file: Path) -> str:
+    return f"{file.absolute().as_uri()}?mode=rw"

@@ -14,10 +14,10 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.migrations import current_revision, is_usable, migrate
-from cloudconsole.store.sqlite.backup import remove_stale_directories
 from cloudconsole.store.sqlite.engine import database_file, open_engine, opened
 from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions
 from cloudconsole.store.sqlite.reader import SqliteReader
+from cloudconsole.store.sqlite.temporary_directories import remove_stale_directories
 from cloudconsole.store.sqlite.test_marker import mark_test_store, reject_production_store
 
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)

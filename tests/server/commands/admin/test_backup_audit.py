@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.commands.common import user_name
+from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.store.sqlite import engine
 from tests.server.commands.conftest import Run
 
@@ -22,7 +22,7 @@ def newest_entry(cloudconsole: Run, data: Path) -> dict[str, Any]:
 def test_backup_is_audited(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     made = json.loads(cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data, "--json").out)
     entry = newest_entry(cloudconsole, data)
-    assert (entry["actor"], entry["change"], entry["subject"]) == (user_name(), "backup", "b.tar")
+    assert (entry["actor"], entry["change"], entry["subject"]) == (os_user_name(), "backup", "b.tar")
     assert entry["after"] == {"made_at": made["made_at"], "bytes": made["bytes"]}
 
 
@@ -31,7 +31,7 @@ def test_dump_is_audited(cloudconsole: Run, data: Path, arguments: list[str]) ->
     done = cloudconsole("admin", "dump", *arguments, "--data", data)
     assert (done.code, done.err) == (0, "")
     entry = newest_entry(cloudconsole, data)
-    assert (entry["actor"], entry["change"], entry["subject"]) == (user_name(), "dump", "standard output")
+    assert (entry["actor"], entry["change"], entry["subject"]) == (os_user_name(), "dump", "standard output")
 
 
 def test_dump_to_a_file_is_audited(cloudconsole: Run, data: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import insert
 
 from cloudconsole.cli.main import main
 from cloudconsole.operator.entities import ENTITY_TYPES
-from cloudconsole.store.activity import hash_username
+from cloudconsole.store.activity_writes import hash_username
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import accounts, login_failures, tenants
 from tests.operator.clouds import by_name

@@ -8,7 +8,7 @@ from cloudconsole.operator.audit import AuditQuery, describe_change, find_access
 from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.fields import seconds_of
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems

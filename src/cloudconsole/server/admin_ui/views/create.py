@@ -9,7 +9,7 @@ from cloudconsole.core.resources import Role
 from cloudconsole.operator.entities import ACCOUNTS, NEWS, ChangeResult, EntityType
 from cloudconsole.operator.entities.base import PAST_TENSE
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui import row_actions
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
@@ -31,7 +31,7 @@ from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.store.passwords import hash_password
-from cloudconsole.store.sessions import Session
+from cloudconsole.store.session_lookup import Session
 
 
 class Preview(NamedTuple):

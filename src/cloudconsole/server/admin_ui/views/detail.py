@@ -10,8 +10,9 @@ from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.quota_check import quota_usage_of
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.columns_states_links import add_links_for, column_of, related_links_for, state_of
 from cloudconsole.server.admin_ui.fields import FormField, edit_fields
 from cloudconsole.server.admin_ui.forms import (
     STALE_FORM,
@@ -28,7 +29,6 @@ from cloudconsole.server.admin_ui.forms import (
 )
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
-from cloudconsole.server.admin_ui.record_display import add_links_for, column_of, related_links_for, state_of
 from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query

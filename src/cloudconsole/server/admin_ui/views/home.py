@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from cloudconsole.operator.audit import AuditQuery
 from cloudconsole.operator.entities import NEWS
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.views.audit import describe_changes

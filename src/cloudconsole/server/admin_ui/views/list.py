@@ -6,15 +6,15 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities import PRICES, EntityType
-from cloudconsole.operator.entities.schema import Filter
+from cloudconsole.operator.entities.fields_and_filters import Filter
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.columns_states_links import Column, columns_of, price_states, state_of
 from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.labels import label_of
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
-from cloudconsole.server.admin_ui.record_display import Column, columns_of, price_states, state_of
 from cloudconsole.server.admin_ui.templating import link, parse_query, title_of
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

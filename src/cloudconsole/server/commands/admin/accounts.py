@@ -15,7 +15,7 @@ from cloudconsole.server.commands.admin.store import (
 )
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.net import forwarded_address, throttle_address
+from cloudconsole.server.ip_addresses import forwarded_address, throttle_address
 from cloudconsole.store.passwords import hash_password
 
 VERBS: Final = ("password", "end-sessions", "clear-throttle")

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from cloudconsole.operator.audit import AuditQuery, describe_change, find_accesses, find_changes
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.server.commands.admin.entities import add_limit_argument, print_some
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,

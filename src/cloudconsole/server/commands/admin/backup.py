@@ -1,4 +1,4 @@
-"""`admin backup`, `restore` and `recount`; for PostgreSQL, print the commands to run instead."""
+"""`admin backup` and `restore`; for PostgreSQL, print the commands to run instead."""
 
 import argparse
 import os
@@ -12,10 +12,9 @@ from cloudconsole.cli import output
 from cloudconsole.operator.audit import record_copy
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance.backup import StagedRestore, restore, stage_restore, write_backup
-from cloudconsole.operator.maintenance.recount import recount
-from cloudconsole.operator.serializers import Record
-from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store, store
-from cloudconsole.server.commands.common import user_name
+from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.operator.transaction import os_user_name
+from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.text import escape
 from cloudconsole.store.base import DATABASE_NAMES, Store
@@ -39,7 +38,7 @@ def parse_stream(name: str) -> IO[bytes] | None:
 
 def record_in_audit_log(store: Store, change: str, subject: str, after: Record | None = None) -> None:
     """Record a finished copy in the audit log; only warn on failure, since the copy exists."""
-    problem = record_copy(store, change, subject, after, actor=user_name(), now=now())
+    problem = record_copy(store, change, subject, after, actor=os_user_name(), now=now())
     if problem is not None:
         sys.stderr.write(f"cloudconsole: {change} finished but not recorded in the audit log: {escape(problem)}\n")
 
@@ -113,14 +112,7 @@ def add_commands(subparsers: Any) -> None:
     )
     restoring.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     restoring.set_defaults(admin_command=_restore)
-    recounting = subparsers.add_parser(
-        "recount",
-        help="recompute all totals from the resources",
-        description="Recompute all totals from the resources. Run it when doctor reports wrong totals.",
-        allow_abbrev=False,
-    )
-    recounting.set_defaults(admin_command=_recount)
-    for parser in (backing_up, restoring, recounting):
+    for parser in (backing_up, restoring):
         add_store_arguments(parser)
         add_json_argument(parser)
 
@@ -155,7 +147,7 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
         audit_entries_retained = restore(
             backup,
             directory,
-            actor=user_name(),
+            actor=os_user_name(),
             now=now(),
             zone=settings.zone,
             keep_sessions=arguments.keep_sessions,
@@ -185,15 +177,6 @@ def _confirm(backup: StagedRestore, directory: Path, *, keep_sessions: bool) -> 
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() != "yes":
         raise OperatorError("nothing was changed")
-
-
-def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
-    with store(settings) as engine:
-        corrected = recount(engine, actor=user_name(), now=now(), zone=settings.zone)
-    if arguments.json:
-        output.print_json({"corrected": corrected})
-    else:
-        output.print_line(f"{corrected} counters corrected" if corrected else "nothing to change")
 
 
 def _contents(backup: StagedRestore) -> str:

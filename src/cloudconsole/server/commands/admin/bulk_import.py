@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.bulk_import import ImportCounts, RestoredDuringImport, import_resources
 from cloudconsole.operator.errors import CloudFileError, FileProblem, OperatorError
+from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.progress import show_progress
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -23,14 +24,14 @@ from cloudconsole.server.commands.admin.store import (
     store,
     store_to_read,
 )
-from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import migrate
 from cloudconsole.store.sql import copy_rows
-from cloudconsole.store.sqlite.backup import consistent_snapshot, copy_to, remove_stale_directories, temporary_directory
+from cloudconsole.store.sqlite.backup import consistent_snapshot, copy_to
 from cloudconsole.store.sqlite.engine import database_file, opened
 from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions
 from cloudconsole.store.sqlite.store import SqliteStore
+from cloudconsole.store.sqlite.temporary_directories import remove_stale_directories, temporary_directory
 from cloudconsole.store.tables import CLOUD
 
 STANDARD_INPUT = "-"
@@ -70,7 +71,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
                 engine,
                 source,
                 name,
-                actor=user_name(),
+                actor=os_user_name(),
                 clock=SystemClock(),
                 zone=settings.zone,
                 force=arguments.force,

@@ -16,6 +16,7 @@ from cloudconsole.operator.cloud_file.loader import Summary, apply_cloud_file, r
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.maintenance.backup import atomic_output, reject_output_file
 from cloudconsole.operator.names import stored_names
+from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.backup import STANDARD_STREAM, parse_stream, record_in_audit_log
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -25,7 +26,6 @@ from cloudconsole.server.commands.admin.store import (
     store_to_read,
     wait_for_replicas,
 )
-from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import SqliteStore
 
@@ -105,7 +105,7 @@ def _apply(
             passwords,
             name=name,
             now=now(),
-            actor=user_name(),
+            actor=os_user_name(),
             dry_run=dry_run,
             force=arguments.force,
         )
@@ -149,7 +149,7 @@ def _open_store(settings: Settings, *, dry_run: bool) -> Iterator[Engine]:
         if dry_run and not is_new:
             store.require_current("cloud")
         else:
-            store.prepare(user_name())
+            store.prepare(os_user_name())
         try:
             with store.opened("cloud") as engine:
                 yield engine

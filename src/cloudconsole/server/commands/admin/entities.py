@@ -11,16 +11,15 @@ from pathlib import Path as FilePath
 from typing import Any, Final, TypeVar
 
 from cloudconsole.cli import output, stdout
-from cloudconsole.cli.parser import Parser
+from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, PRICES, RESOURCES, ChangeResult, EntityType
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
+from cloudconsole.operator.entities.fields_and_filters import InputField
 from cloudconsole.operator.entities.prices import KEY_FORM
-from cloudconsole.operator.entities.schema import InputField
-from cloudconsole.operator.errors import OperatorError, ValidationError
+from cloudconsole.operator.errors import OperatorError, Path, ValidationError, format_path
 from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.operator.validation import Path, format_path
 from cloudconsole.server.commands.admin import accounts
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,

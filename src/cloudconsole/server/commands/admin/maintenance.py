@@ -1,4 +1,4 @@
-"""`admin prune`, `end-sessions`, `migrate` and `token-keys`."""
+"""`admin recount`, `prune`, `end-sessions`, `migrate` and `token-keys`."""
 
 import argparse
 import re
@@ -7,7 +7,9 @@ from typing import Any, Final
 from cloudconsole.cli import output
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities.accounts import end_all_sessions
+from cloudconsole.operator.maintenance.recount import recount
 from cloudconsole.operator.maintenance.retention import MIN_DAYS, RetentionAges, Rule, count, prune, rules
+from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -18,7 +20,6 @@ from cloudconsole.server.commands.admin.store import (
     wait_for_replicas,
     writing_transaction,
 )
-from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import current_revision
 
@@ -31,10 +32,32 @@ _MAX_DAYS: Final = 9999
 
 
 def add_commands(commands: Any) -> None:
+    _add_recount(commands)
     _add_prune(commands)
     _add_end_sessions(commands)
     _add_migrate(commands)
     _add_token_keys(commands)
+
+
+def _add_recount(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "recount",
+        help="recompute all totals from the resources",
+        description="Recompute all totals from the resources. Run it when doctor reports wrong totals.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(admin_command=_recount)
+    add_store_arguments(parser)
+    add_json_argument(parser)
+
+
+def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
+    with store(settings) as engine:
+        corrected = recount(engine, actor=os_user_name(), now=now(), zone=settings.zone)
+    if arguments.json:
+        output.print_json({"corrected": corrected})
+    else:
+        output.print_line(f"{corrected} counters corrected" if corrected else "nothing to change")
 
 
 def _add_prune(subparsers: Any) -> None:
@@ -71,9 +94,9 @@ def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
         store.require_current("activity")
         counts = count(store, chosen)
     else:
-        store.prepare(user_name())
+        store.prepare(os_user_name())
         try:
-            counts = prune(store, chosen, actor=user_name(), now=now())
+            counts = prune(store, chosen, actor=os_user_name(), now=now())
         finally:
             wait_for_replicas(settings)
     _report(arguments, chosen, counts)
@@ -138,7 +161,7 @@ def _add_migrate(commands: Any) -> None:
 
 
 def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
-    settings.store.migrate(user_name())
+    settings.store.migrate(os_user_name())
     wait_for_replicas(settings)
     with settings.store.opened("cloud") as engine:
         # May be newer than this version's, if a newer version migrated a store that this one can still serve.

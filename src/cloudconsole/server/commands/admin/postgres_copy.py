@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import output
+from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.progress import showing_rows
 from cloudconsole.server.commands.admin.store import add_json_argument, now
-from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.commands.passwords import warn_password_in_arguments
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.settings import Settings
@@ -65,7 +65,7 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
         result = copy_to_postgres(
             store,
             target.address,
-            actor=user_name(),
+            actor=os_user_name(),
             now=now(),
             while_served=arguments.while_served,
             on_progress=show_rows,

@@ -14,12 +14,17 @@ from sqlalchemy.exc import DBAPIError
 from cloudconsole.cli import stdout
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.errors import CloudFileError, OperatorError, OverridableError
-from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
-from cloudconsole.server.commands.common import EXIT_FAILED, exit_with_error, user_name
+from cloudconsole.operator.transaction import (
+    OperatorTransaction,
+    operator_transaction,
+    os_user_name,
+    read_only_transaction,
+)
 from cloudconsole.server.commands.passwords import warn_password_in_arguments
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import STORE_SETTINGS, SettingError, Settings
+from cloudconsole.server.logging import EXIT_FAILED, exit_with_error
 from cloudconsole.spec.text import escape
 from cloudconsole.store.base import DatabaseName, StoreError
 from cloudconsole.store.sql import allow_idle_transaction, is_lock_error
@@ -70,7 +75,7 @@ def require_store(settings: Settings) -> None:
 def store(settings: Settings, part: DatabaseName = "cloud") -> Iterator[Engine]:
     """Open one database of an existing store for a change, after migrating its tables."""
     require_store(settings)
-    settings.store.prepare(user_name())
+    settings.store.prepare(os_user_name())
     try:
         with settings.store.opened(part) as engine:
             yield engine
@@ -97,7 +102,7 @@ def writing_transaction(
     engine: Engine, settings: Settings, *, force: bool = False
 ) -> AbstractContextManager[OperatorTransaction]:
     """Open a transaction with the process's user as actor."""
-    return operator_transaction(engine, actor=user_name(), now=now(), zone=settings.zone, force=force)
+    return operator_transaction(engine, actor=os_user_name(), now=now(), zone=settings.zone, force=force)
 
 
 @contextmanager

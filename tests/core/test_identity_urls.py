@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.core.url_normalisation import normalise_region, parse_host, parse_origin
+from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.origins import parse_host, parse_origin
 
 LABELS = st.text(ascii_letters + digits, min_size=1, max_size=20)
 NAMES = st.lists(LABELS, min_size=1, max_size=4).map(".".join)

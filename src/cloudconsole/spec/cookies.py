@@ -1,4 +1,4 @@
-"""HTTP details that clients and server share: cookie names, media types, and Set-Cookie parsing."""
+"""Cookie names, and parsing of Set-Cookie values, for clients."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -6,9 +6,6 @@ from typing import Final, NamedTuple
 
 SESSION_COOKIE: Final = "sessionid"
 CSRF_COOKIE: Final = "csrftoken"
-
-JSON: Final = "application/json"
-FORM: Final = "application/x-www-form-urlencoded"
 
 
 class SetCookie(NamedTuple):

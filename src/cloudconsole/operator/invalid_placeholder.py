@@ -1,60 +1,13 @@
-"""Messages and paths of validation errors; the placeholder for invalid values."""
+"""Placeholder for invalid values, so that the rest of the data can be validated too."""
 
-import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import ErrorDetails
 
-Path = tuple[str | int, ...]
-"""The path of a value: mapping keys and list indexes."""
-
-_MESSAGES: Final[Mapping[str, str]] = {
-    "missing": "is missing",
-    "extra_forbidden": "is unknown: check the spelling or remove it",
-    "string_type": "must be text: put it in quotes",
-    "string_unicode": "contains half of a surrogate pair: write the character itself",
-    "string_too_short": "must not be empty",
-    "string_too_long": "must have at most {max_length} characters",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping of names to values",
-    "model_type": "must be a mapping of names to values",
-    "literal_error": "must be {expected}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "value_error": "{error}",
-}
-
-
-def with_article(thing: str) -> str:
-    """Prefix a noun with its article: `a tenant`, `an account`, `a URL`."""
-    return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}"
-
-
-def error_path(detail: ErrorDetails) -> Path:
-    loc = detail["loc"]
-    return loc[:-1] if loc[-1] == "[key]" and detail["type"] != "extra_forbidden" else loc
-
-
-def error_message(detail: ErrorDetails) -> str:
-    if detail["type"].endswith("_type") and detail["input"] is None:
-        return "has no value"
-    template = _MESSAGES.get(detail["type"])
-    return template.format(**detail.get("ctx", {})) if template else detail["msg"]
-
-
-def format_path(path: Path) -> str:
-    """Format a path, such as `tenants[0].accounts[1].username`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{_key_text(step)}" for step in path)
-    return text.removeprefix(".")
-
-
-def _key_text(key: str) -> str:
-    return key if re.fullmatch(r"[\w-]{1,64}", key) else ascii(key[:64])
+from cloudconsole.operator.errors import Path, error_path
 
 
 class _Invalid:

@@ -12,7 +12,7 @@ from cloudconsole.core import login_throttle
 from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.login_throttle import COUNT_FAILURES, FailureCounts, failure_parameters
-from cloudconsole.store.sessions import federated_session_row
+from cloudconsole.store.session_lookup import federated_session_row
 from cloudconsole.store.sql import delete_batch, lock_name, retry_deadlocks
 from cloudconsole.store.tables import (
     NO_ACCOUNT,

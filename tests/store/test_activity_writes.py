@@ -10,9 +10,9 @@ from sqlalchemy import Engine, Table, func, select, text
 
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests, Unavailable
-from cloudconsole.store import activity as module
-from cloudconsole.store.activity import ActivityStore, LoginAttempt
-from cloudconsole.store.sessions import hash_session_id
+from cloudconsole.store import activity_writes as module
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt
+from cloudconsole.store.session_lookup import hash_session_id
 from cloudconsole.store.tables import access_audit, login_failures, sessions
 from tests.store.conftest import Check
 from tests.store.logins import ACCOUNT, NOW, attempt, new_session

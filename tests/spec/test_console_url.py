@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.spec.urls import normalise_base_url
+from cloudconsole.spec.console_url import normalise_base_url
 
 
 @pytest.mark.parametrize(

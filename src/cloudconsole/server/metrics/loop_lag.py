@@ -1,21 +1,12 @@
-"""Observers that record metrics: event-loop lag, and requests to OpenStack."""
+"""Event-loop lag, measured by a heartbeat."""
 
 import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
 
-from cloudconsole.backends.openstack.config import Service
-from cloudconsole.server.metrics.layout import (
-    HEARTBEATS,
-    LOOP_LAG,
-    MAX_LAG,
-    UPSTREAM_FAILURES,
-    UPSTREAM_IN_FLIGHT,
-    UPSTREAM_OFFSETS,
-)
+from cloudconsole.server.metrics.layout import HEARTBEATS, LOOP_LAG, MAX_LAG
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
-from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 INTERVAL_SECONDS: Final = 0.25
 REMEMBERED_INTERVALS: Final = 240
@@ -49,21 +40,3 @@ class LoopLagMonitor:
         self._longest = max(self._longest, lag)
         self._metrics.observe(LOOP_LAG, lag)
         self._metrics.set(MAX_LAG, max(self._longest, self._previous_longest))
-
-
-class UpstreamObserver:
-    """Counts requests to OpenStack in shared memory."""
-
-    def __init__(self, metrics: WorkerMetrics) -> None:
-        self._metrics = metrics
-
-    def started(self, service: Service) -> None:
-        self._metrics.add(UPSTREAM_IN_FLIGHT[service])
-
-    def finished(self, service: Service, nanoseconds: int) -> None:
-        self._metrics.add(UPSTREAM_IN_FLIGHT[service], -1)
-        self._metrics.observe(UPSTREAM_OFFSETS[service], nanoseconds)
-
-    def failed(self, service: Service, *, was_slow: bool) -> None:
-        reason = UpstreamTimeout.error if was_slow else UpstreamFailed.error
-        self._metrics.add(UPSTREAM_FAILURES[service, reason])

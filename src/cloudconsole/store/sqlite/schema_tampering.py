@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, text
 
 from cloudconsole.store.base import DatabaseName
 from cloudconsole.store.migrations import migrate
-from cloudconsole.store.sqlite.backup import connect
+from cloudconsole.store.sqlite.engine import connect
 
 Schema = frozenset[tuple[str, str, str, str]]
 """Type, name, table and SQL of every schema object."""

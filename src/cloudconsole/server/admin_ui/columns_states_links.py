@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
 from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
-from cloudconsole.operator.entities.schema import InputField, InputType
-from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.entities.fields_and_filters import InputField, InputType
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.row_actions import ENDED
 from cloudconsole.server.admin_ui.templating import link

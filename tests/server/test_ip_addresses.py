@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.server.net import forwarded_address, is_in_networks, is_loopback, throttle_address
+from cloudconsole.server.ip_addresses import forwarded_address, is_in_networks, is_loopback, throttle_address
 
 PORTS = st.integers(1, 65_535)
 IPV4 = st.ip_addresses(v=4)

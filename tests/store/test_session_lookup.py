@@ -11,10 +11,10 @@ from sqlalchemy import Engine, insert, text
 
 from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.http.sessions import SessionFinder
-from cloudconsole.store import sessions as module
-from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store import session_lookup as module
+from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.base import Parameters, Reader, RowTuple
-from cloudconsole.store.sessions import Session, SessionCache, hash_session_id
+from cloudconsole.store.session_lookup import Session, SessionCache, hash_session_id
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.store.logins import ACCOUNT, CLIENT, NOW, attempt, new_session

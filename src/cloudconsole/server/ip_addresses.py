@@ -7,7 +7,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host, as `core.url_normalisation.parse_host` returns it, is always this machine."""
+    """Return whether a host, as `core.origins.parse_host` returns it, is always this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.store.postgres.change_log import RETENTION_SECONDS, LogPosition
+from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS, LogPosition
 
 BEFORE = LogPosition(snapshot="10:12:10", floor=10, server="one", clock=1000.0, shared=5, news=frozenset())
 
