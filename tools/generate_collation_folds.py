@@ -17,7 +17,7 @@ from lab import databases
 from lab import plan as plans
 
 ROOT: Final = Path(__file__).parents[1]
-FILE: Final = ROOT / "src" / "cloudconsole" / "core" / "collation_folds.py"
+FILE: Final = ROOT / "src" / "cloudconsole" / "core" / "mariadb_collation_folds.py"
 COLLATIONS: Final = ("utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci", "utf8mb4_uca1400_ai_ci")
 
 LINE_LENGTH: Final = 120

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.core.identity_urls import normalise_project
+from cloudconsole.core.identity_urls_and_projects import normalise_project
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS
 from tests.server.commands.conftest import Run, cloudconsole

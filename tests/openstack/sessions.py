@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from typing import NamedTuple
 
-from cloudconsole.backends.openstack.token_encryption import TokenCipher
+from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from tests.harness import RunningServer
 from tests.openstack.operator_cli import data_dir
 from tests.openstack.reference import Connection

@@ -12,7 +12,7 @@ from lab.cloud import User, identity_of
 from openstack.connection import Connection
 from openstack.identity.v3._proxy import Proxy as Identity
 
-from cloudconsole.backends.openstack.token_encryption import CHECK_SECONDS
+from cloudconsole.backends.openstack.token_encryption_and_keys import CHECK_SECONDS
 from tests.harness import RunningServer, running_server
 from tests.openstack.conftest import Serve
 from tests.openstack.federated_client import FederatedClient

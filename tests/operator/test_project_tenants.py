@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from cloudconsole.operator.entities import QUOTAS, TENANTS
-from cloudconsole.operator.names import name_problem, truncated_name
+from cloudconsole.operator.new_and_existing_names import name_problem, truncated_name
 from cloudconsole.operator.project_tenants import CONSOLE, provision_tenant
 from cloudconsole.store import tables
 from tests.operator.clouds import by_name, contents, load_text, rows

@@ -22,8 +22,8 @@ from cloudconsole.operator import bulk_import
 from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION, import_resources
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.entities import RESOURCES, ChangeResult
+from cloudconsole.operator.entities.resources import recount
 from cloudconsole.operator.errors import OperatorError, OverridableError
-from cloudconsole.operator.maintenance.recount import recount
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import run_with_reader

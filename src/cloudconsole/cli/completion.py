@@ -9,7 +9,7 @@ from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.cli.commands import NeedsServer, command_named, loaded, top_parser
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 
 
 class Word(NamedTuple):

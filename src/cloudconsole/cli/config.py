@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.account import Account, Source, choose_account
+from cloudconsole.cli.account_selection import Account, Source, choose_account
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import LANGUAGES, set_language, translate
 from cloudconsole.cli.passwords import in_file, in_variable, reject_untrusted

@@ -25,7 +25,7 @@ from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.reports import Run, json_report, junit_report, show_ending, show_live
 from cloudconsole.conformance.runner import PROFILES, Result, run_checks
 from cloudconsole.spec.console_url import normalise_base_url
-from cloudconsole.spec.text import is_utf8_encodable
+from cloudconsole.spec.text_escaping import is_utf8_encodable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,7 @@ from typing import Final, Self, TypeVar
 import httpx2
 
 from cloudconsole.cli import messages, passwords, session_store
-from cloudconsole.cli.account import Account, Source
+from cloudconsole.cli.account_selection import Account, Source
 from cloudconsole.cli.config import ACCOUNT_ARGUMENTS, read_settings
 from cloudconsole.cli.errors import CommandError, UsageError, print_error
 from cloudconsole.cli.i18n import current_language, translate
@@ -27,7 +27,7 @@ from cloudconsole.client import (
     LoginRequired,
     Session,
 )
-from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
+from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 
 _ALARM_REPEAT: Final = 0.25
 """Seconds until the alarm repeats: the first may be taken for a lost connection and retried."""

@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1

@@ -12,7 +12,7 @@ from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, load
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_USAGE, print_error
 from cloudconsole.cli.i18n import FLAG, detect_language, set_language, translate
 from cloudconsole.cli.paths import PREFIX
-from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
+from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"

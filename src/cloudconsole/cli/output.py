@@ -15,7 +15,7 @@ import msgspec
 from cloudconsole.cli import stdout
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled, render, terminal, text_of
-from cloudconsole.spec.text import escape, escape_json, format_cell
+from cloudconsole.spec.text_escaping import escape, escape_json, format_cell
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession

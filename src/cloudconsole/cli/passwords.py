@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from cloudconsole.cli import messages
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import translate
-from cloudconsole.spec.text import escape, is_utf8_encodable
+from cloudconsole.spec.text_escaping import escape, is_utf8_encodable
 
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _ROOT: Final = 0

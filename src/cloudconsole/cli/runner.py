@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_NOT_CONNECTED, EXIT_OK, EXIT_USAGE, CommandError, print_error
 from cloudconsole.cli.i18n import translate
-from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
+from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession

@@ -13,7 +13,7 @@ from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Table, render_table
 from cloudconsole.cli.runner import describe_error, run_command
 from cloudconsole.cli.tables import render, terminal
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession

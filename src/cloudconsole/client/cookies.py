@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cloudconsole.client.session import SavedCookie
-from cloudconsole.spec.cookies import CSRF_COOKIE, SetCookie, parse_set_cookie
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SetCookie, parse_set_cookie
 
 MAX_COOKIES: Final = 50
 MAX_LINE_LENGTH: Final = 4096

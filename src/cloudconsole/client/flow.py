@@ -44,9 +44,9 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
-from cloudconsole.spec.cookies import SESSION_COOKIE
 from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION, Operation
-from cloudconsole.spec.text import is_utf8_encodable
+from cloudconsole.spec.set_cookie import SESSION_COOKIE
+from cloudconsole.spec.text_escaping import is_utf8_encodable
 
 T = TypeVar("T")
 

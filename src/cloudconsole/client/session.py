@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from cloudconsole.spec.console_url import normalise_base_url
-from cloudconsole.spec.text import is_utf8_encodable
+from cloudconsole.spec.text_escaping import is_utf8_encodable
 
 
 class SavedCookie(Struct, frozen=True, kw_only=True):

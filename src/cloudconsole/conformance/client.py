@@ -20,8 +20,8 @@ from cloudconsole.conformance.redaction import Secrets
 from cloudconsole.conformance.responses import BUSY, RawResponse
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.console_url import normalise_base_url
-from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE
 from cloudconsole.spec.operations import FORM, JSON
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 MAX_RECORDED_BYTES: Final = 16 * 1024 * 1024

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cloudconsole.conformance.assertions import CheckSkipped
 from cloudconsole.conformance.field_types import is_integer
 from cloudconsole.conformance.redaction import json_line
-from cloudconsole.spec.cookies import SetCookie, parse_set_cookie
+from cloudconsole.spec.set_cookie import SetCookie, parse_set_cookie
 
 BUSY: Final = {429: "rate limited", 502: "unavailable", 503: "unavailable", 504: "unavailable"}
 """Statuses of requests that the server did not process."""

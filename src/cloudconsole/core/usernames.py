@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 from unicodedata import category, combining, normalize, numeric
 
-from cloudconsole.core.collation_folds import FOLDS
+from cloudconsole.core.mariadb_collation_folds import FOLDS
 
 INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"

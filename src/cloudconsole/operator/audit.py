@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.rows_and_records import Record, json_text, parse_json
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
-from cloudconsole.spec.text import format_cell
+from cloudconsole.spec.text_escaping import format_cell
 from cloudconsole.store.base import Store, StoreError
 from cloudconsole.store.migrations import is_usable
 from cloudconsole.store.sql import insert_rows, ordered_search, starts_with

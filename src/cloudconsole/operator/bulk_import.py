@@ -13,6 +13,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.audit import newest_entry, record_change, restored_since
 from cloudconsole.operator.entities.prices import price_starts
+from cloudconsole.operator.entity_models import Resource, resource_errors
 from cloudconsole.operator.errors import (
     CloudFileError,
     FieldError,
@@ -24,10 +25,9 @@ from cloudconsole.operator.errors import (
 )
 from cloudconsole.operator.fields import Reference
 from cloudconsole.operator.invalid_placeholder import INVALID, validate_with_placeholders
-from cloudconsole.operator.models import Resource, resource_errors
-from cloudconsole.operator.names import StoredNames
+from cloudconsole.operator.new_and_existing_names import StoredNames
 from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message
-from cloudconsole.operator.resource_rules import SIZES, Starts, disabled_error, unpriced_problem
+from cloudconsole.operator.resource_and_price_rules import SIZES, Starts, disabled_error, unpriced_problem
 from cloudconsole.operator.rows_and_records import Row, resource_row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters, tables

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
-from cloudconsole.core.identity_urls import normalise_project
+from cloudconsole.core.identity_urls_and_projects import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS, UNLIMITED
 from cloudconsole.operator.invalid_placeholder import OR_INVALID
-from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
-from cloudconsole.operator.resource_rules import MAX_VALUE
+from cloudconsole.operator.new_and_existing_names import CONTROL_CHARACTERS, name_problem
+from cloudconsole.operator.resource_and_price_rules import MAX_VALUE
 from cloudconsole.store.passwords import MIN_COST, is_usable_hash
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, select
 
 from cloudconsole.operator.entities import ACCOUNTS, TENANTS
 from cloudconsole.operator.entities.accounts import has_accounts
+from cloudconsole.operator.entity_models import Account, Tenant
 from cloudconsole.operator.errors import OperatorError, error_message
-from cloudconsole.operator.models import Account, Tenant
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store.base import Store, read_only_engine
 from cloudconsole.store.migrations import current_revision

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudconsole.operator.resource_rules import MAX_VALUE
+from cloudconsole.operator.resource_and_price_rules import MAX_VALUE
 
 _MAX_DIGITS: Final = 18
 """More digits exceed every field; each field checks its own range."""

@@ -6,9 +6,9 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, select
 
-from cloudconsole.core.identity_urls import normalise_project
+from cloudconsole.core.identity_urls_and_projects import normalise_project
 from cloudconsole.operator.entities import TENANTS
-from cloudconsole.operator.names import name_problem, truncated_name
+from cloudconsole.operator.new_and_existing_names import name_problem, truncated_name
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.tables import tenants
 

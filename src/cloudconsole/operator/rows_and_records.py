@@ -10,8 +10,8 @@ from typing import Any
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.pricing import format_amount
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, Tenant, UrlEntry
-from cloudconsole.operator.resource_rules import SIZES
+from cloudconsole.operator.entity_models import Domain, Flavor, News, Price, Resource, Tenant, UrlEntry
+from cloudconsole.operator.resource_and_price_rules import SIZES
 from cloudconsole.spec.envelope import encode
 
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import IO, Any, Final, Generic, TypeVar
 import msgspec
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.spec.text import escape, escape_json
+from cloudconsole.spec.text_escaping import escape, escape_json
 
 Kind = TypeVar("Kind", bound=Hashable)
 

@@ -11,7 +11,7 @@ from cloudconsole.backends.openstack.client import CallObserver, OpenStackClient
 from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
 from cloudconsole.backends.openstack.config import Service
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.token_encryption import TokenCipher
+from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials
 from cloudconsole.operator.project_tenants import provision_tenant

@@ -1,7 +1,8 @@
 """Normalise a console's base URL for comparison.
 
-For clients, so it accepts what users type, such as international host names. `core.origins` and `core.identity_urls`
-are stricter: by their results the server decides which hosts and identity endpoints to trust.
+For clients, so it accepts what users type, such as international host names. `core.origins` and
+`core.identity_urls_and_projects` are stricter: by their results the server decides which hosts and identity endpoints
+to trust.
 """
 
 from ipaddress import IPv6Address

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, delete
 from sqlalchemy.exc import SQLAlchemyError
 
-from cloudconsole.core.identity_urls import normalise_project
+from cloudconsole.core.identity_urls_and_projects import normalise_project
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import RowReader
 from cloudconsole.store.sql import insert_rows, retry_deadlocks

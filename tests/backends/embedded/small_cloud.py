@@ -15,7 +15,7 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.core.resources import Kind
 from cloudconsole.operator.entities import RESOURCES
-from cloudconsole.operator.resource_rules import SIZES
+from cloudconsole.operator.resource_and_price_rules import SIZES
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
 from cloudconsole.store.base import read_only_engine

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from cloudconsole.backends.openstack.client import TokenRejected
-from cloudconsole.backends.openstack.fetch import gather
+from cloudconsole.backends.openstack.multi_region_reads import gather
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 BY_SEVERITY = (ZeroDivisionError(), TokenRejected("t"), UpstreamFailed(), UpstreamTimeout())

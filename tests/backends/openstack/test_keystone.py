@@ -13,7 +13,7 @@ import pytest
 from cloudconsole.backends.openstack.client import OpenStackClient
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.token_encryption import TokenCipher, rotate_keys
+from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, rotate_keys
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import FakeCloud, Reply

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from cloudconsole.backends.openstack.token_encryption import KeyFileError, create_keys, read_keys, rotate_keys
+from cloudconsole.backends.openstack.token_encryption_and_keys import KeyFileError, create_keys, read_keys, rotate_keys
 
 
 @pytest.fixture

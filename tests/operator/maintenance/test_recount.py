@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, delete, text, update
 
 from cloudconsole.core.resources import Amounts
-from cloudconsole.operator.maintenance.recount import recount
+from cloudconsole.operator.entities.resources import recount
 from cloudconsole.store import counters, tables
 from tests.operator.clouds import SMALL, assert_counters_correct, load_text, rows
 

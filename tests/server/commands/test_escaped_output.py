@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from cloudconsole.spec.text import escape, format_cell
+from cloudconsole.spec.text_escaping import escape, format_cell
 from cloudconsole.store.tables import news, operator_audit
 from tests.server.commands.conftest import Run
 from tests.stores import database_flags, write_transaction

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.backends.openstack.token_encryption import create_keys
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.backends.openstack.token_encryption_and_keys import create_keys
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.doctor import http_probe, openstack
 from cloudconsole.server.doctor.context_and_findings import Finding, ok

@@ -11,8 +11,8 @@ from cloudconsole.backends.openstack.cache import CachedRead, SingleFlightCache
 from cloudconsole.backends.openstack.client import OpenStackClient, TokenRejected
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.backends.openstack.costs import hourly_by_kind
-from cloudconsole.backends.openstack.fetch import fetch_billable, fetch_flavors, fetch_quotas
-from cloudconsole.backends.openstack.region_reader import RegionReader
+from cloudconsole.backends.openstack.multi_region_reads import fetch_billable, fetch_flavors, fetch_quotas
+from cloudconsole.backends.openstack.paginated_client import RegionClient
 from cloudconsole.backends.prices import CachedPrices
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
@@ -48,7 +48,7 @@ class CloudRequest(NamedTuple):
 
     access: CloudCredentials
     token: str
-    regions: list[RegionReader]
+    regions: list[RegionClient]
     deadline: float
 
 
@@ -147,7 +147,7 @@ class OpenStackCloud:
             raise LoginRequired
         # The operator may have restricted the regions since the login.
         regions = [
-            RegionReader(cloud.upstream, tenant.client, token, region, services)
+            RegionClient(cloud.upstream, tenant.client, token, region, services)
             for region, services in sorted(access.services.items())
             if cloud.endpoint.may_use(region)
         ]

@@ -10,7 +10,7 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import PriceMissing
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import BillableType
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 
 
 class PriceGroup(NamedTuple):

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from cloudconsole.backends.openstack.client import OpenStackClient, UpstreamResponse
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.backends.openstack.token_encryption import TokenCipher
+from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser, Services
 from cloudconsole.core.usernames import is_plain

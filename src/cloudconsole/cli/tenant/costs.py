@@ -13,7 +13,7 @@ from cloudconsole.cli.output import Field, OutputView, Table, print_table, run_a
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar
 from cloudconsole.cli.tenant.flavors import with_unit
-from cloudconsole.spec.text import escape_and_truncate
+from cloudconsole.spec.text_escaping import escape_and_truncate
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession

@@ -11,7 +11,7 @@ from cloudconsole.cli.flags import add_connection_flags, whole_number
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
 from cloudconsole.spec.i18n import Text
-from cloudconsole.spec.text import escape_and_truncate
+from cloudconsole.spec.text_escaping import escape_and_truncate
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console, Flavors

@@ -3,8 +3,8 @@
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success
-from cloudconsole.spec.cookies import CSRF_COOKIE
 from cloudconsole.spec.errors import CsrfFailed
+from cloudconsole.spec.set_cookie import CSRF_COOKIE
 
 checks = CheckGroup("console")
 

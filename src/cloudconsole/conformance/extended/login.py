@@ -15,7 +15,6 @@ from cloudconsole.conformance.extended.assertions import (
     console_data,
 )
 from cloudconsole.conformance.responses import describe_response, is_success_unless_busy
-from cloudconsole.spec.cookies import CSRF_COOKIE
 from cloudconsole.spec.errors import (
     CsrfFailed,
     InvalidCredentials,
@@ -26,6 +25,7 @@ from cloudconsole.spec.errors import (
     UnsupportedMediaType,
 )
 from cloudconsole.spec.operations import JSON
+from cloudconsole.spec.set_cookie import CSRF_COOKIE
 
 checks = CheckGroup("console")
 

@@ -16,8 +16,8 @@ from cloudconsole.conformance.extended.assertions import (
 )
 from cloudconsole.conformance.field_types import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
 from cloudconsole.conformance.redaction import json_line
-from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 
 checks = CheckGroup("console")
 

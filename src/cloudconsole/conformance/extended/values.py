@@ -23,8 +23,8 @@ from cloudconsole.conformance.interface.payloads import (
     check_newest_first,
 )
 from cloudconsole.conformance.redaction import json_line
-from cloudconsole.spec.cookies import CSRF_COOKIE
 from cloudconsole.spec.records import DECIMAL
+from cloudconsole.spec.set_cookie import CSRF_COOKIE
 
 checks = CheckGroup("console")
 

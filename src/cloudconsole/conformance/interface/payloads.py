@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from cloudconsole.conformance.assertions import CheckSkipped, check_no_problems
-from cloudconsole.conformance.checks import CheckGroup, for_each_domain, for_each_payload
+from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.field_types import (
     ANY,
@@ -27,6 +27,7 @@ from cloudconsole.conformance.field_types import (
     schema_errors_of_all,
     values_of,
 )
+from cloudconsole.conformance.payload_checks import for_each_domain, for_each_payload
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.spec.records import BillableType, UsageLimits
 

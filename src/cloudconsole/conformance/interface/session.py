@@ -10,7 +10,7 @@ from cloudconsole.conformance.client import ACTION_NAMES, NoResponse, WorkingCal
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import RawResponse, ServerBusy, describe_response, is_success_unless_busy
-from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE, SetCookie
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 
 checks = CheckGroup("interface")
 

@@ -24,7 +24,7 @@ from cloudconsole.operator.entities.accounts import (
     ensure_operator_remains,
 )
 from cloudconsole.operator.errors import CloudFileError, OperatorError
-from cloudconsole.operator.names import StoredNames
+from cloudconsole.operator.new_and_existing_names import StoredNames
 from cloudconsole.operator.password_policy import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction

@@ -7,15 +7,15 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from cloudconsole.operator import models
+from cloudconsole.operator import entity_models
 from cloudconsole.operator.cloud_file.yaml import Document
+from cloudconsole.operator.entity_models import Account, Domain, EntityModel, Flavor, News, Price, Resource, UrlEntry
 from cloudconsole.operator.errors import FileProblem, Path, error_message, error_path, format_path
 from cloudconsole.operator.fields import Items, Name, Quotas, Reference
 from cloudconsole.operator.invalid_placeholder import INVALID, validate_with_placeholders
-from cloudconsole.operator.models import Account, Domain, EntityModel, Flavor, News, Price, Resource, UrlEntry
 
 
-class Tenant(models.Tenant):
+class Tenant(entity_models.Tenant):
     quotas: Quotas = Field(default={})
     accounts: Items[Account] = Field(default=[])
     urls: Items[UrlEntry] = Field(default=[])

@@ -12,11 +12,11 @@ from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.cloud_file.model import CloudFile, items_of, items_of_tenants
 from cloudconsole.operator.cloud_file.table_changes import Changes, rows_of
 from cloudconsole.operator.cloud_file.yaml import Document, TimeText
+from cloudconsole.operator.entity_models import Account, Domain, Price, Resource, price_errors, resource_errors
 from cloudconsole.operator.errors import FieldError, FileProblem, OperatorError, OverridableError, Path, format_path
 from cloudconsole.operator.invalid_placeholder import INVALID
-from cloudconsole.operator.models import Account, Domain, Price, Resource, price_errors, resource_errors
 from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message, requested_amounts
-from cloudconsole.operator.resource_rules import disabled_error, unpriced_problem
+from cloudconsole.operator.resource_and_price_rules import disabled_error, unpriced_problem
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store.tables import tenants
 

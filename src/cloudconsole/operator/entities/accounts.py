@@ -8,13 +8,13 @@ from typing import Any, Final, get_args
 from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator import models, rows_and_records
+from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
 from cloudconsole.operator.entities.fields_and_filters import Filter, prefix_filter, switch_filter, tenant_filter
 from cloudconsole.operator.entities.references import require_owner, with_tenant
+from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.errors import OperatorError, OverridableError
-from cloudconsole.operator.models import parse_model
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -83,7 +83,7 @@ class Accounts(EntityType):
     name = "account"
     label = "account"
     plural = "accounts"
-    model = models.Account
+    model = entity_models.Account
     table = tables.accounts
     key = "username"
     owner = "the tenant it acts for"
@@ -119,7 +119,7 @@ class Accounts(EntityType):
     def reset_password(self, tx: OperatorTransaction, key: str, password_hash: str) -> ChangeResult:
         current = self._require(tx, key)
         values = {"username": current["username"], "password_hash": password_hash}
-        account = parse_model(models.Account, values, tx.allowing_names([current["username"]]))
+        account = parse_model(entity_models.Account, values, tx.allowing_names([current["username"]]))
         self._renew(tx, current, password_hash=account.password_hash)
         return self._record_change(tx, "password", key, None, PASSWORD_CHANGED)
 
@@ -141,7 +141,7 @@ class Accounts(EntityType):
         tenant_id, others, errors = require_owner(tx, values)
         if "password_file" in others:
             raise OperatorError("password_file: is not allowed here")
-        account = parse_model(models.Account, others, tx, errors)
+        account = parse_model(entity_models.Account, others, tx, errors)
         row = {"tenant_id": tenant_id, "username": account.username, "role": account.role, "disabled": account.disabled}
         return row if account.password_hash is None else {**row, "password_hash": account.password_hash}
 

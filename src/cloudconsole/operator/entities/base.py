@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, selec
 
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, inputs_of
+from cloudconsole.operator.entity_models import EntityModel
 from cloudconsole.operator.errors import OperatorError, ValidationError
-from cloudconsole.operator.models import EntityModel
-from cloudconsole.operator.names import texts_in
+from cloudconsole.operator.new_and_existing_names import texts_in
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Final
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator import models, rows_and_records
+from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, NumberedEntityType, Values
 from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters, switch_filter, tenant_filter
 from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
-from cloudconsole.operator.models import parse_model
-from cloudconsole.operator.resource_rules import MAX_VALUE
+from cloudconsole.operator.entity_models import parse_model
+from cloudconsole.operator.resource_and_price_rules import MAX_VALUE
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -24,7 +24,7 @@ class Flavors(NumberedEntityType):
     name = "flavor"
     label = "flavor"
     plural = "flavors"
-    model = models.Flavor
+    model = entity_models.Flavor
     table = tables.flavors
     fixed = frozenset({"id"})
 
@@ -35,7 +35,7 @@ class Flavors(NumberedEntityType):
         return rows_and_records.flavor_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        return rows_and_records.flavor_row(parse_model(models.Flavor, values, tx))
+        return rows_and_records.flavor_row(parse_model(entity_models.Flavor, values, tx))
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
@@ -49,7 +49,7 @@ class Urls(EntityType):
     name = "url"
     label = "URL"
     plural = "URLs"
-    model = models.UrlEntry
+    model = entity_models.UrlEntry
     table = tables.urls
     owner = "the tenant it is published to (default: all)"
     may_lack_owner = True
@@ -77,14 +77,14 @@ class Urls(EntityType):
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, errors = split_owner(tx, values)
-        return rows_and_records.url_row(parse_model(models.UrlEntry, others, tx, errors), tenant_id)
+        return rows_and_records.url_row(parse_model(entity_models.UrlEntry, others, tx, errors), tenant_id)
 
 
 class Domains(NumberedEntityType):
     name = "domain"
     label = "domain"
     plural = "domains"
-    model = models.Domain
+    model = entity_models.Domain
     table = tables.domains
     owner = "the tenant it belongs to"
     fixed = frozenset({"id"})
@@ -115,14 +115,14 @@ class Domains(NumberedEntityType):
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, errors = require_owner(tx, values)
-        return rows_and_records.domain_row(parse_model(models.Domain, others, tx, errors), tenant_id)
+        return rows_and_records.domain_row(parse_model(entity_models.Domain, others, tx, errors), tenant_id)
 
 
 class News(EntityType):
     name = "news"
     label = "news item"
     plural = "news"
-    model = models.News
+    model = entity_models.News
     table = tables.news
     fixed = frozenset({"id"})
     generated: ClassVar[Mapping[str, str]] = {"id": "the next one", "date": "now"}
@@ -144,7 +144,7 @@ class News(EntityType):
         return rows_and_records.news_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        return rows_and_records.news_row(parse_model(models.News, values, tx))
+        return rows_and_records.news_row(parse_model(entity_models.News, values, tx))
 
     def _value_of(self, key: str) -> Any:
         is_number = key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_VALUE))

@@ -10,9 +10,9 @@ from pydantic.fields import FieldInfo
 from sqlalchemy import ColumnElement, Table
 
 from cloudconsole.operator.entities.references import find_node, find_tenant
+from cloudconsole.operator.entity_models import EntityModel
 from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.fields import TIME
-from cloudconsole.operator.models import EntityModel
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store.sql import starts_with
 

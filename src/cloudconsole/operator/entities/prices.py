@@ -7,13 +7,13 @@ from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.operator import models, rows_and_records
+from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
 from cloudconsole.operator.entities.fields_and_filters import Filter, kind_filter, node_filter, value_filter
 from cloudconsole.operator.entities.references import find_node, node_problems
+from cloudconsole.operator.entity_models import Price, parse_model, price_errors
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
-from cloudconsole.operator.models import Price, parse_model, price_errors
-from cloudconsole.operator.resource_rules import Starts, start_on, unpriced_problem
+from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unpriced_problem
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -77,7 +77,7 @@ class Prices(EntityType):
     name = "price"
     label = "price"
     plural = "prices"
-    model = models.Price
+    model = entity_models.Price
     table = tables.prices
     verbs = ("add", "change", "remove", "show", "list")
 

@@ -6,11 +6,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator import models, rows_and_records
+from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
 from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, prefix_filter
 from cloudconsole.operator.entities.references import with_tenant
-from cloudconsole.operator.models import parse_quotas
+from cloudconsole.operator.entity_models import parse_quotas
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -20,7 +20,7 @@ class Quotas(EntityType):
     name = "quota"
     label = "tenant"
     plural = "quotas"
-    model = models.EntityModel
+    model = entity_models.EntityModel
     table = tables.quotas
     key = "tenant"
     fixed = frozenset({"tenant"})

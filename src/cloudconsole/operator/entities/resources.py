@@ -1,14 +1,16 @@
 """Resources and nodes."""
 
 from collections.abc import Container, Iterator, Mapping
+from datetime import tzinfo
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import ColumnElement, Select, delete, or_, select, union, union_all
+from sqlalchemy import ColumnElement, Engine, Select, delete, or_, select, union, union_all
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS
-from cloudconsole.operator import models, rows_and_records
+from cloudconsole.operator import entity_models, rows_and_records
+from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
 from cloudconsole.operator.entities.fields_and_filters import (
     Filter,
@@ -25,12 +27,12 @@ from cloudconsole.operator.entities.references import (
     require_owner,
     with_tenant,
 )
+from cloudconsole.operator.entity_models import Resource, parse_model, resource_errors
 from cloudconsole.operator.errors import FieldError, OperatorError
-from cloudconsole.operator.models import Resource, parse_model, resource_errors
 from cloudconsole.operator.quota_check import check_quotas
-from cloudconsole.operator.resource_rules import disabled_error
+from cloudconsole.operator.resource_and_price_rules import disabled_error
 from cloudconsole.operator.rows_and_records import Record, Row
-from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.sql import ordered_search, starts_with, unindexed
 
@@ -42,7 +44,7 @@ class Resources(EntityType):
     name = "resource"
     label = "resource"
     plural = "resources"
-    model = models.Resource
+    model = entity_models.Resource
     table = tables.resources
     owner = "the tenant it belongs to"
     fixed = frozenset({"id", "tenant", "kind", "started", "ended"})
@@ -170,7 +172,7 @@ class Nodes(EntityType):
     name = "node"
     label = "node"
     plural = "nodes"
-    model = models.Node
+    model = entity_models.Node
     table = tables.nodes
     key = "name"
 
@@ -181,7 +183,7 @@ class Nodes(EntityType):
         return rows_and_records.node_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        node = parse_model(models.Node, values, tx)
+        node = parse_model(entity_models.Node, values, tx)
         return {"name": node.name, "disabled": node.disabled}
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
@@ -195,3 +197,13 @@ class Nodes(EntityType):
         if before is not None and after is None:
             # Only zeros are left, and the node's id may be reused.
             tx.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))
+
+
+def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
+    """Recompute all counters if any is wrong; return the number of wrong ones."""
+    with operator_transaction(engine, actor=actor, now=now, zone=zone) as tx:
+        wrong = counters.incorrect_counters(tx.connection)
+        if wrong:
+            counters.recount_all(tx.connection)
+            record_change(tx, "recount", "totals", None, {"wrong": len(wrong)})
+    return len(wrong)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, delete, insert, select
 
-from cloudconsole.core.identity_urls import normalise_project
+from cloudconsole.core.identity_urls_and_projects import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator import models, rows_and_records
+from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.entities.accounts import (
     end_account_sessions,
     end_federated_sessions,
@@ -16,8 +16,8 @@ from cloudconsole.operator.entities.accounts import (
 from cloudconsole.operator.entities.base import EntityType, Values
 from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters
 from cloudconsole.operator.entities.references import reject_if_referenced
+from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.errors import ValidationError
-from cloudconsole.operator.models import parse_model
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -27,7 +27,7 @@ class Tenants(EntityType):
     name = "tenant"
     label = "tenant"
     plural = "tenants"
-    model = models.Tenant
+    model = entity_models.Tenant
     table = tables.tenants
     key = "name"
     overridable = frozenset({"disable"})
@@ -42,7 +42,7 @@ class Tenants(EntityType):
         return rows_and_records.tenant_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        return rows_and_records.tenant_row(parse_model(models.Tenant, values, tx))
+        return rows_and_records.tenant_row(parse_model(entity_models.Tenant, values, tx))
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:

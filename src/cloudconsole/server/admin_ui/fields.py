@@ -12,7 +12,7 @@ from cloudconsole.core.resources import NODELESS, UNLIMITED
 from cloudconsole.operator.entities import DOMAINS, ENTITY_TYPES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.fields_and_filters import InputField
 from cloudconsole.operator.errors import Path
-from cloudconsole.operator.resource_rules import SIZES, sizes_of
+from cloudconsole.operator.resource_and_price_rules import SIZES, sizes_of
 from cloudconsole.operator.rows_and_records import Record, json_text
 from cloudconsole.server.admin_ui.labels import group_of, help_of, label_of, unit_of
 

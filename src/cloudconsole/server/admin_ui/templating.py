@@ -19,7 +19,7 @@ from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response
 from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
-from cloudconsole.spec.text import escape, format_cell
+from cloudconsole.spec.text_escaping import escape, format_cell
 
 HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
 

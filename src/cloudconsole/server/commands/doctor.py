@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cloudconsole.cli import output, stdout
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.passwords import add_password_arguments, read_password
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags
@@ -18,7 +18,7 @@ from cloudconsole.server.doctor.context_and_findings import DoctorContext, Findi
 from cloudconsole.server.doctor.openstack import keystone_endpoints
 from cloudconsole.server.doctor.runner import Result, run_checks
 from cloudconsole.server.logging import exit_with_error
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -185,7 +185,7 @@ def _prepare_store(settings: Settings, runtime: ServerRuntime) -> None:
 
 def _check_token_keys(file: Path) -> None:
     """Create missing keys before workers start, and reject invalid ones."""
-    from cloudconsole.backends.openstack.token_encryption import TokenCipher
+    from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 
     TokenCipher(file)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.server.config.types import FILE, IDENTITY_ADDRESS, Choice, ListOf, SettingType, Word
 
 LOCAL: Final = "local"

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from cloudconsole.backends.openstack.config import ClientLimits
 from cloudconsole.cli.config import VARIABLES
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.core.origins import parse_host
 from cloudconsole.operator.password_policy import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server.config import types

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.core.origins import parse_host, parse_origin
 from cloudconsole.server.ip_addresses import Network
 

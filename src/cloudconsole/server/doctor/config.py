@@ -162,7 +162,7 @@ def check_token_keys(case: DoctorContext) -> Iterator[Finding]:
         yield ok("not needed: no Keystone identity endpoint")
         return
     # Imported here: only needed with OpenStack.
-    from cloudconsole.backends.openstack.token_encryption import FOR_OTHERS, KeyFileError, read_keys
+    from cloudconsole.backends.openstack.token_encryption_and_keys import FOR_OTHERS, KeyFileError, read_keys
 
     file = settings.token_key_file
     if not file.exists():

@@ -22,7 +22,7 @@ from cloudconsole.server.ip_addresses import connectable_address
 from cloudconsole.server.metrics.server import PATH
 from cloudconsole.server.runtime.tls import certificate_expiry
 from cloudconsole.server.runtime.worker import ListenError, bind
-from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
 _MAX_TRIES: Final = 100
 

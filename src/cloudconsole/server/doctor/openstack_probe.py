@@ -14,11 +14,11 @@ from msgspec import Struct
 from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.client import InvalidResponse, OpenStackClient, TokenRejected
 from cloudconsole.backends.openstack.config import SERVICES, ClientLimits, Endpoint, Service
-from cloudconsole.backends.openstack.fetch import FLAVORS, fetch_billable
 from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.region_reader import Listing, RegionReader
-from cloudconsole.backends.openstack.token_encryption import TokenCipher
+from cloudconsole.backends.openstack.multi_region_reads import FLAVORS, fetch_billable
+from cloudconsole.backends.openstack.paginated_client import Listing, RegionClient
+from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.core.ports import ClientInfo, FederatedUser
 from cloudconsole.server.doctor.context_and_findings import Login
@@ -95,7 +95,7 @@ async def _read_services(
 ) -> None:
     credentials = user.credentials
     regions = [
-        RegionReader(upstream, _CLIENT, token, region, services) for region, services in credentials.services.items()
+        RegionClient(upstream, _CLIENT, token, region, services) for region, services in credentials.services.items()
     ]
     requests: dict[tuple[str, Service], Awaitable[Any]] = {
         (region.region, service): _PROBES[service](region, credentials.project_id)
@@ -116,7 +116,7 @@ async def _read_services(
     )
 
 
-async def _list(region: RegionReader, service: Service, listing: Listing[Any]) -> list[Any]:
+async def _list(region: RegionClient, service: Service, listing: Listing[Any]) -> list[Any]:
     items = await _result(region.all(service, listing)) if service in region.services else []
     return [] if isinstance(items, Exception) else items
 
@@ -133,11 +133,11 @@ class _Any(Struct, frozen=True):
     """A JSON object whose content does not matter."""
 
 
-def _probe(service: Service, path: str) -> Callable[[RegionReader, str], Awaitable[_Any]]:
+def _probe(service: Service, path: str) -> Callable[[RegionClient, str], Awaitable[_Any]]:
     return lambda region, project: region.one(service, path.format(project=quote(project, safe="")), _Any)
 
 
-_PROBES: Final[dict[Service, Callable[[RegionReader, str], Awaitable[_Any]]]] = {
+_PROBES: Final[dict[Service, Callable[[RegionClient, str], Awaitable[_Any]]]] = {
     "compute": _probe("compute", "/limits"),
     "volume": _probe("volume", "/limits"),
     "network": _probe("network", "/quotas/{project}/details.json"),

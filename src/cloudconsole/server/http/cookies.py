@@ -1,6 +1,6 @@
 """The console's cookies: parse them from a Cookie header, and build Set-Cookie values.
 
-A Cookie header has another syntax than the Set-Cookie values that `spec.cookies` parses for clients.
+A Cookie header has another syntax than the Set-Cookie values that `spec.set_cookie` parses for clients.
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
 OPERATOR_COOKIE: Final = "operatorid"
 OPERATOR_PATH: Final = "/admin/"

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.core.ports import IdentityBackend, TokenVerifier
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings

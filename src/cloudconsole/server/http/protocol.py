@@ -9,8 +9,8 @@ import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from cloudconsole.server.http.connection_timeouts import TimeoutProtocol
 from cloudconsole.server.http.health import HEALTH_PATHS
+from cloudconsole.server.http.idle_timeouts import TimeoutProtocol
 from cloudconsole.server.http.load_shedding import MIN_REQUESTS, LoadShedder
 from cloudconsole.server.http.raw_response import (
     ResponseWriter,

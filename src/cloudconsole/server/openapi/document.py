@@ -8,7 +8,6 @@ import msgspec
 
 from cloudconsole._version import __version__
 from cloudconsole.spec.actions import ACTIONS, Action
-from cloudconsole.spec.cookies import CSRF_COOKIE, SESSION_COOKIE
 from cloudconsole.spec.envelope import Refusal
 from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
 from cloudconsole.spec.operations import (
@@ -24,6 +23,7 @@ from cloudconsole.spec.operations import (
     Operation,
 )
 from cloudconsole.spec.records import Welcome
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
 
 class Example(msgspec.Struct):

@@ -19,7 +19,7 @@ from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPEN_SESSION, OTHER
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource, check_moment, read_moment
 from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
-from cloudconsole.server.test_mode.reset import DrainBarrier, StoreSnapshot
+from cloudconsole.server.test_mode.snapshot_and_drain_barrier import DrainBarrier, StoreSnapshot
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField

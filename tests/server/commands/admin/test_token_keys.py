@@ -8,7 +8,7 @@ from shutil import copy2
 
 import pytest
 
-from cloudconsole.backends.openstack.token_encryption import TokenCipher, create_keys, read_keys
+from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, create_keys, read_keys
 from tests.server.commands.admin.test_backup_audit import newest_entry
 from tests.server.commands.conftest import Run
 

@@ -16,7 +16,7 @@ from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 from cloudconsole.store.base import DATABASE_NAMES, Store
 from cloudconsole.store.sqlite.engine import database_file
 

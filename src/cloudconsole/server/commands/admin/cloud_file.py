@@ -15,7 +15,7 @@ from cloudconsole.operator.cloud_file.dumper import dump
 from cloudconsole.operator.cloud_file.loader import Summary, apply_cloud_file, read_cloud, read_cloud_file
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.maintenance.backup import atomic_output, reject_output_file
-from cloudconsole.operator.names import stored_names
+from cloudconsole.operator.new_and_existing_names import stored_names
 from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.backup import STANDARD_STREAM, parse_stream, record_in_audit_log
 from cloudconsole.server.commands.admin.store import (

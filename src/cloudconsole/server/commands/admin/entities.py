@@ -32,7 +32,7 @@ from cloudconsole.server.commands.admin.store import (
 )
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 from cloudconsole.store.passwords import hash_password
 
 _PREFIX: Final = "field_"

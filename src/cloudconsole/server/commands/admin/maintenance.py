@@ -7,7 +7,7 @@ from typing import Any, Final
 from cloudconsole.cli import output
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities.accounts import end_all_sessions
-from cloudconsole.operator.maintenance.recount import recount
+from cloudconsole.operator.entities.resources import recount
 from cloudconsole.operator.maintenance.retention import MIN_DAYS, RetentionAges, Rule, count, prune, rules
 from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
@@ -191,7 +191,7 @@ def _add_token_keys(subparsers: Any) -> None:
 
 def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     # Loaded only here: no other command needs cryptography.
-    from cloudconsole.backends.openstack.token_encryption import read_keys, rotate_keys
+    from cloudconsole.backends.openstack.token_encryption_and_keys import read_keys, rotate_keys
 
     require_store(settings)
     file = settings.token_key_file

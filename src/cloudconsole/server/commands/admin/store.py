@@ -25,7 +25,7 @@ from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import STORE_SETTINGS, SettingError, Settings
 from cloudconsole.server.logging import EXIT_FAILED, exit_with_error
-from cloudconsole.spec.text import escape
+from cloudconsole.spec.text_escaping import escape
 from cloudconsole.store.base import DatabaseName, StoreError
 from cloudconsole.store.sql import allow_idle_transaction, is_lock_error
 from cloudconsole.store.sqlite.store import SqliteStore

@@ -13,8 +13,8 @@ from cloudconsole.backends.openstack import billable
 from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.client import TokenRejected
 from cloudconsole.backends.openstack.flavors import ListedFlavor, merge_flavors
+from cloudconsole.backends.openstack.paginated_client import Listing, RegionClient
 from cloudconsole.backends.openstack.quotas import ComputeLimits, Figures, NetworkQuotas, VolumeLimits, usage_limits
-from cloudconsole.backends.openstack.region_reader import Listing, RegionReader
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import Flavors, UsageLimits
 
@@ -49,7 +49,7 @@ class _NetworkResponse(Struct, frozen=True):
     quota: NetworkQuotas
 
 
-async def fetch_quotas(regions: Sequence[RegionReader], project_id: str) -> UsageLimits:
+async def fetch_quotas(regions: Sequence[RegionClient], project_id: str) -> UsageLimits:
     readers = {"compute": _compute, "volume": _volume, "network": _network}
     return usage_limits(
         await gather(
@@ -61,28 +61,28 @@ async def fetch_quotas(regions: Sequence[RegionReader], project_id: str) -> Usag
     )
 
 
-async def _compute(region: RegionReader, _project_id: str) -> Figures:
+async def _compute(region: RegionClient, _project_id: str) -> Figures:
     # Without a microversion: newer ones omit fields.
     return (await region.one("compute", "/limits", _ComputeResponse)).limits.absolute.figures()
 
 
-async def _volume(region: RegionReader, _project_id: str) -> Figures:
+async def _volume(region: RegionClient, _project_id: str) -> Figures:
     return (await region.one("volume", "/limits", _VolumeResponse)).limits.absolute.figures()
 
 
-async def _network(region: RegionReader, project_id: str) -> Figures:
+async def _network(region: RegionClient, project_id: str) -> Figures:
     path = f"/quotas/{quote(project_id, safe='')}/details.json"
     return (await region.one("network", path, _NetworkResponse)).quota.figures()
 
 
-async def fetch_flavors(regions: Sequence[RegionReader]) -> Flavors:
+async def fetch_flavors(regions: Sequence[RegionClient]) -> Flavors:
     """Return the public flavors and those shared with the project, which Nova lists by default."""
     return merge_flavors(
         await gather(region.all("compute", FLAVORS) for region in regions if "compute" in region.services)
     )
 
 
-async def fetch_billable(regions: Sequence[RegionReader], project_id: str, since: int) -> list[BillableResource]:
+async def fetch_billable(regions: Sequence[RegionClient], project_id: str, since: int) -> list[BillableResource]:
     """Return the billable resources, and the servers that ended since then."""
     readers = {"compute": _servers, "volume": _volumes, "image": _images, "load-balancer": _balancers}
     results = await gather(
@@ -94,7 +94,7 @@ async def fetch_billable(regions: Sequence[RegionReader], project_id: str, since
     return [resource for result in results for resource in result]
 
 
-async def _servers(region: RegionReader, _project_id: str, since: int) -> Iterable[BillableResource]:
+async def _servers(region: RegionClient, _project_id: str, since: int) -> Iterable[BillableResource]:
     # Sequentially: a server deleted between the two is in the first list or in both, never in neither. The first list
     # has no parameters: only then does Nova include servers in cells that are down.
     present = await region.all("compute", SERVERS)
@@ -103,17 +103,17 @@ async def _servers(region: RegionReader, _project_id: str, since: int) -> Iterab
     return billable.servers(region.region, [*present, *changed], since)
 
 
-async def _volumes(region: RegionReader, _project_id: str, _since: int) -> Iterable[BillableResource]:
+async def _volumes(region: RegionClient, _project_id: str, _since: int) -> Iterable[BillableResource]:
     return billable.volumes(region.region, await region.all("volume", VOLUMES))
 
 
-async def _images(region: RegionReader, project_id: str, _since: int) -> Iterable[BillableResource]:
+async def _images(region: RegionClient, project_id: str, _since: int) -> Iterable[BillableResource]:
     query = {"owner": project_id, "limit": _IMAGES_PER_PAGE}
     listed = await gather(region.all("image", IMAGES, params) for params in (query, {**query, "os_hidden": "true"}))
     return billable.images(region.region, itertools.chain(*listed), project_id)
 
 
-async def _balancers(region: RegionReader, project_id: str, _since: int) -> Iterable[BillableResource]:
+async def _balancers(region: RegionClient, project_id: str, _since: int) -> Iterable[BillableResource]:
     listed = await region.all("load-balancer", BALANCERS, {"project_id": project_id})
     return billable.balancers(region.region, listed, project_id)
 

@@ -15,7 +15,7 @@ from cloudconsole.operator.cloud_file.yaml import flow
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, NEWS, NODES, PRICES, RESOURCES, TENANTS
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.first_operator import check_names
-from cloudconsole.operator.names import name_problem
+from cloudconsole.operator.new_and_existing_names import name_problem
 from cloudconsole.store import tables
 from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
 from tests.operator.entities.test_entities import NEW

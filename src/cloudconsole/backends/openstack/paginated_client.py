@@ -56,7 +56,7 @@ class Listing(Generic[Item]):
         self.shape = cast("type[Page[Item]]", shape)
 
 
-class RegionReader:
+class RegionClient:
     """A tenant's client for the services of a region, whose URLs are in `services`."""
 
     def __init__(

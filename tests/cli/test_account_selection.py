@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.cli.account import Account, Source, choose_account
+from cloudconsole.cli.account_selection import Account, Source, choose_account
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.passwords import PasswordSource
 

@@ -31,7 +31,7 @@ from cloudconsole.operator.fields import (
     UrlId,
 )
 from cloudconsole.operator.invalid_placeholder import INVALID, pass_invalid, validate_with_placeholders
-from cloudconsole.operator.resource_rules import node_problem, size_problems, type_problem, unit_problem
+from cloudconsole.operator.resource_and_price_rules import node_problem, size_problems, type_problem, unit_problem
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.spec.records import BillableType
 

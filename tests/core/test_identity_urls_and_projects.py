@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.core.identity_urls import normalise_region
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.core.origins import parse_host, parse_origin
 
 LABELS = st.text(ascii_letters + digits, min_size=1, max_size=20)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack import region_reader
+from cloudconsole.backends.openstack import paginated_client
 from cloudconsole.backends.openstack.billable import ListedVolume
 from cloudconsole.backends.openstack.client import OpenStackClient
 from cloudconsole.backends.openstack.config import ClientLimits
-from cloudconsole.backends.openstack.region_reader import Listing, RegionReader
+from cloudconsole.backends.openstack.paginated_client import Listing, RegionClient
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed
 from tests.backends.openstack.fake_cloud import FakeCloud, RecordedRequest, Reply
@@ -27,7 +27,7 @@ def listed(cloud: FakeCloud, client_info: ClientInfo, params: dict[str, str] | N
     async def fetch() -> list[str]:
         client = OpenStackClient(ClientLimits(), client_ssl_context())
         try:
-            region = RegionReader(client, client_info, "token", "north", {"volume": f"{cloud.address}/v3/p"})
+            region = RegionClient(client, client_info, "token", "north", {"volume": f"{cloud.address}/v3/p"})
             return [each.id for each in await region.all("volume", VOLUMES, params)]
         finally:
             await client.close()
@@ -75,7 +75,7 @@ def test_page_without_new_items_is_an_upstream_failure(
 def test_endless_list_is_an_upstream_failure(
     cloud: FakeCloud, client_info: ClientInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(region_reader, "MAX_PAGES", 5)
+    monkeypatch.setattr(paginated_client, "MAX_PAGES", 5)
 
     def more(_request: RecordedRequest) -> Reply:
         return Reply(body={"volumes": volumes(str(len(cloud.requests))), "next": "x"})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from cloudconsole.backends.openstack.token_encryption import KeyFileError, TokenCipher, read_keys, rotate_keys
+from cloudconsole.backends.openstack.token_encryption_and_keys import KeyFileError, TokenCipher, read_keys, rotate_keys
 
 TOKEN = "gAAAA-the-token"
 
