@@ -18,14 +18,14 @@ NEWER_REVISION: Final = f"{int(CURRENT_REVISION) + 1:04}"
 _MIGRATION: Final = """
 import sqlalchemy as sa
 from alembic import op
-from cloudconsole.store.migrations import has_tables
+from cloudconsole.store.migrations import includes_part
 
 revision = "{newer}"
 down_revision = "{own}"
 oldest_compatible = "{oldest_compatible}"
 
 def upgrade() -> None:
-    if has_tables("cloud"):
+    if includes_part("cloud"):
         op.add_column("tenants", sa.Column("note", sa.Text(), nullable=True))
 """
 
