@@ -27,7 +27,7 @@ from cloudconsole.conformance.field_types import (
     schema_errors_of_all,
     values_of,
 )
-from cloudconsole.conformance.payload_checks import for_each_domain, for_each_payload
+from cloudconsole.conformance.payload_check_decorators import for_each_domain, for_each_payload
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.spec.records import BillableType, UsageLimits
 

@@ -5,7 +5,11 @@ from typing import Final, NamedTuple
 
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.server.doctor.accounts import check_operators, check_sample_passwords, check_throttle
+from cloudconsole.server.doctor.accounts_and_login_throttle import (
+    check_operators,
+    check_sample_passwords,
+    check_throttle,
+)
 from cloudconsole.server.doctor.clock import check_clock, check_rows_in_time, check_time_zones
 from cloudconsole.server.doctor.config import (
     check_certificate,
