@@ -11,8 +11,6 @@ from cloudconsole.core.resources import Role
 
 LONGEST: Final = 1024
 MIN_DISTINCT_CHARACTERS: Final = 4
-
-
 MINIMUM_LENGTHS: Final[dict[Role, int]] = {"tenant": 8, "operator": 12}
 
 

@@ -23,7 +23,6 @@ class LoggedRequest(Protocol):
 
 audit_log = logging.getLogger("cloudconsole.audit")
 
-
 RECORDS_PER_SECOND: Final = 10
 """For each event and reason, in each worker: a flood of one kind of rejection hides no other.
 

@@ -120,7 +120,6 @@ async def _balancers(region: RegionClient, project_id: str, _since: int) -> Iter
 
 Result = TypeVar("Result")
 
-
 _BY_SEVERITY: Final = (UpstreamTimeout, UpstreamFailed, TokenRejected)
 
 

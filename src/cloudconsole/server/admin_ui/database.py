@@ -21,7 +21,6 @@ from cloudconsole.store.tables import accounts
 
 Result = TypeVar("Result")
 
-
 ACTOR_PREFIX: Final = "web:"
 """Prefix of accounts in the audit log; OS user names, the actors of commands, cannot contain a colon."""
 

@@ -15,7 +15,6 @@ from cloudconsole.store.session_lookup import Session
 
 log = logging.getLogger(__name__)
 
-
 REVOKED: Final = "session_revoked"
 """Audit event: a session ended because Keystone no longer accepts its token."""
 MAX_REMEMBERED: Final = 10_000

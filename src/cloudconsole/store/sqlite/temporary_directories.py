@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 Purpose = Literal["dry-run", "restore"]
-
-
 PURPOSES: Final[tuple[Purpose, ...]] = ("dry-run", "restore")
-
-
 MIN_AGE_SECONDS: Final = 60
 """A younger directory may not be locked yet."""
 
