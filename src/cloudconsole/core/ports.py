@@ -1,4 +1,4 @@
-"""Ports used by actions and login; backends implement them and translate their errors.
+"""Ports used by actions and login; backends implement them and translate their errors. Also the source of randomness.
 
 Failures raise an `ApiError`: `Unavailable` for the store, `UpstreamFailed` or `UpstreamTimeout` for an upstream cloud.
 """
