@@ -98,8 +98,8 @@ def resource_changer(engine: Engine) -> Callable[[], None]:
     def work() -> None:
         nonlocal size
         size = 501 - size
-        with operator_transaction(engine, actor="bench", now=int(time.time())) as desk:
-            RESOURCES.change(desk, CHANGED_RESOURCE, {"size": size})
+        with operator_transaction(engine, actor="bench", now=int(time.time())) as tx:
+            RESOURCES.change(tx, CHANGED_RESOURCE, {"size": size})
 
     return work
 

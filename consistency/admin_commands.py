@@ -35,7 +35,7 @@ from consistency.oracle import BILLIONTHS, LIMITS
 FAILURES: Final = (SQLAlchemyError, StoreError, OSError)
 """Errors after which the outcome of a write is unknown."""
 UNKNOWN_PASSWORD: Final = "(unknown password)"
-_NOUNS: Final = {noun.name: noun for noun in ENTITY_TYPES}
+_ENTITIES: Final = {entity.name: entity for entity in ENTITY_TYPES}
 
 
 class WriteResult(NamedTuple):
@@ -62,8 +62,8 @@ class AdminCommands:
         try:
             with store(self._settings) as engine:
                 was_reached = True
-                with writing_transaction(engine, self._settings) as desk:
-                    done = _apply(desk, change)
+                with writing_transaction(engine, self._settings) as tx:
+                    done = _apply(tx, change)
         except OperatorError as rejection:
             if is_retry:
                 return self.resolve_rejection(change, str(rejection))
@@ -89,20 +89,20 @@ class AdminCommands:
 
     def read_store(self) -> list[tuple[Register, Any]]:
         """Return the values of all registers."""
-        with store_to_read(self._settings) as engine, reading_transaction(engine, self._settings) as desk:
-            return [*_quotas(desk), *_resources(desk), *_prices(desk), *_news(desk), *self._accounts(desk)]
+        with store_to_read(self._settings) as engine, reading_transaction(engine, self._settings) as tx:
+            return [*_quotas(tx), *_resources(tx), *_prices(tx), *_news(tx), *self._accounts(tx)]
 
     def wrong_counters(self) -> list[str]:
         """Return the counters that differ from the resources, or the error that prevented the comparison."""
         try:
-            with store_to_read(self._settings) as engine, reading_transaction(engine, self._settings) as desk:
-                return counters.incorrect_counters(desk.connection)
+            with store_to_read(self._settings) as engine, reading_transaction(engine, self._settings) as tx:
+                return counters.incorrect_counters(tx.connection)
         except FAILURES as failure:
             return [_describe(failure)]
 
-    def _accounts(self, desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
+    def _accounts(self, tx: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
         columns = tables.accounts.c
-        for row in desk.connection.execute(select(columns.username, columns.disabled, columns.password_hash)):
+        for row in tx.connection.execute(select(columns.username, columns.disabled, columns.password_hash)):
             candidates = self._passwords.get(row.username)
             if candidates is not None:
                 found = (password for password in reversed(candidates) if password_matches(row.password_hash, password))
@@ -119,17 +119,17 @@ def make_store(settings: Settings, cloud: Cloud) -> None:
         load(engine, file, zone=settings.zone, now=now(), actor="consistency")
 
 
-def _apply(desk: OperatorTransaction, change: Change) -> ChangeResult:
-    noun, key, fields = _NOUNS[change.register[0]], change.key, change.fields
+def _apply(tx: OperatorTransaction, change: Change) -> ChangeResult:
+    entity, key, fields = _ENTITIES[change.register[0]], change.key, change.fields
     if change.verb == "password":
-        return ACCOUNTS.reset_password(desk, key, hash_cached(fields["password"]))
+        return ACCOUNTS.reset_password(tx, key, hash_cached(fields["password"]))
     if change.verb in ("end-sessions", REVOKE_SESSIONS):
-        return ACCOUNTS.end_sessions(desk, key)
+        return ACCOUNTS.end_sessions(tx, key)
     if change.verb == "add":
-        return noun.add(desk, fields)
+        return entity.add(tx, fields)
     if change.verb == "change":
-        return noun.change(desk, key, fields)
-    done: ChangeResult = getattr(noun, change.verb)(desk, key)
+        return entity.change(tx, key, fields)
+    done: ChangeResult = getattr(entity, change.verb)(tx, key)
     return done
 
 
@@ -137,26 +137,26 @@ def _describe(failure: Exception) -> str:
     return f"{type(failure).__name__}: {str(failure)[:200]}"
 
 
-def _quotas(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
-    for record in QUOTAS.list(desk, limit=None):
+def _quotas(tx: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
+    for record in QUOTAS.list(tx, limit=None):
         if record["tenant"] != PROVIDER:
             yield ("quota", record["tenant"]), {name: record[name] for name in LIMITS}
 
 
-def _resources(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
-    for record in RESOURCES.list(desk, limit=None):
+def _resources(tx: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
+    for record in RESOURCES.list(tx, limit=None):
         sizes = {name: record.get(name, 0) for name in ("vcpus", "ram", "size")}
         value = {"kind": record["kind"], **sizes, "ended": "ended" in record}
         yield ("resource", record["tenant"], record["id"]), value
 
 
-def _prices(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
-    for record in PRICES.list(desk, limit=None):
+def _prices(tx: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
+    for record in PRICES.list(tx, limit=None):
         yield ("price", record["kind"], record["unit"]), int(Decimal(record["price"]) * BILLIONTHS)
 
 
-def _news(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
-    for record in NEWS.list(desk, limit=None):
+def _news(tx: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
+    for record in NEWS.list(tx, limit=None):
         value = {
             "title": record["title"],
             "url": record["url"],

@@ -38,7 +38,7 @@ class ConsoleServer:
     def __init__(
         self, address: str, region: str, data: Path, accounts: Mapping[str, str], *, listens: str | None = None
     ) -> None:
-        """Take in `listens` the URL for control requests, if it differs from `address`."""
+        """Send control requests to `listens` if it differs from `address`."""
         self.address = address
         """Base URL for clients, such as `http://127.0.0.1:43211`."""
         self.region = region

@@ -1,4 +1,4 @@
-"""The operator pages in a real browser: end-to-end flows, accessibility and layout."""
+"""The admin UI in a real browser: end-to-end flows, accessibility and layout."""
 
 import json
 import re

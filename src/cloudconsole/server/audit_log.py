@@ -1,4 +1,4 @@
-"""Audit log of logins, logouts and rejections; rejections are rate-limited."""
+"""Audit events in the log: logins, logouts and rate-limited rejections. The audit log itself is in the store."""
 
 import logging
 import time

@@ -268,7 +268,7 @@ class Unavailable(ApiError):
         instead: Text | None = None,
         **values: object,
     ) -> None:
-        """Close the connection with `closes`: a new one may reach a worker that can respond.
+        """Close the connection if `closes` is set: a new one may reach a worker that can respond.
 
         `of_store` marks the store as the cause if there is no other exception. `instead` replaces the message, with its
         values, if the reason is known.

@@ -368,7 +368,7 @@ class TestLongAuditLog:
     ("query", "problem"),
     [
         ("since=yesterday", {"since": "must be a time, such as 2026-01-31T08:00:00Z"}),
-        ("log=access&subject=x", {"subject": "access log entries have no subject: use Who"}),
+        ("log=access&subject=x", {"subject": "access audit entries have no subject: use Who"}),
     ],
 )
 def test_invalid_audit_log_search_is_explained(operator: Operator, query: str, problem: dict[str, str]) -> None:

@@ -181,7 +181,7 @@ def test_missing_key_directory_is_a_problem(check: Check, tmp_path: Path) -> Non
 
 def test_valid_keys_are_reported(check: Check, tmp_path: Path) -> None:
     create_keys(tmp_path / "keys")
-    assert check_keys(check, token_keys=tmp_path / "keys") == ok(f"{tmp_path / 'keys'} has 1 and is private")
+    assert check_keys(check, token_keys=tmp_path / "keys") == ok(f"{tmp_path / 'keys'} has 1 key and is private")
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o660])

@@ -164,7 +164,7 @@ class Projects(Protocol):
 
 
 class KeystoneIdentity:
-    """The users of one Keystone and their tokens: an `Identity` and a `TokenVerifier`."""
+    """The users of one Keystone and their tokens: an `IdentityBackend` and a `TokenVerifier`."""
 
     def __init__(
         self,

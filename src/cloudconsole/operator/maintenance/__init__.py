@@ -1,1 +1,1 @@
-"""Backup, restore, retention, repair and copying of a store."""
+"""Backup, restore and retention of a store, and its copy to PostgreSQL."""

@@ -1,1 +1,1 @@
-"""Operator UI at `/admin/`, generated from the entity types; all changes go through `cloudconsole.operator`."""
+"""Admin UI at `/admin/`, generated from the entity types; all changes go through `cloudconsole.operator`."""

@@ -1,4 +1,4 @@
-"""Routes and error pages of the operator UI."""
+"""Routes and error pages of the admin UI."""
 
 from typing import Final
 
@@ -47,7 +47,7 @@ class AdminUi:
         clock: Clock,
         tokens: CsrfTokens,
         sessions: SessionFinder,
-        admission: Authenticator,
+        authenticator: Authenticator,
         activity: Engine,
         metrics: WorkerMetrics,
     ) -> None:
@@ -57,7 +57,7 @@ class AdminUi:
             settings.store, activity, clock, settings.zone, metrics, settings.password_policy
         )
         self._context = PageServices(self._executor, self._renderer, self._sessions)
-        self._sign_in = SignInView(self._sessions, admission, tokens, clock, self._renderer)
+        self._sign_in = SignInView(self._sessions, authenticator, tokens, clock, self._renderer)
         self.routes: Routes = {
             OPERATOR_PATH: {"GET": _route(HomeView(self._context).show)},
             SIGN_IN_PATH: {

@@ -38,7 +38,7 @@ class DatabaseExecutor:
         self._cloud = store.open_engine("cloud")
         self._activity = activity
         self._clock = clock
-        self._writer = Writer("operator-pages", metrics, store.replication_wait_seconds)
+        self._writer = Writer("admin-ui", metrics, store.replication_wait_seconds)
         self.zone = zone
         self.password_policy = password_policy
 

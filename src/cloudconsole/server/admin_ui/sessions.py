@@ -119,10 +119,15 @@ _MAX_NEXT: Final = 2000
 
 class SignInView:
     def __init__(
-        self, sessions: OperatorSessions, admission: Authenticator, tokens: CsrfTokens, clock: Clock, renderer: Renderer
+        self,
+        sessions: OperatorSessions,
+        authenticator: Authenticator,
+        tokens: CsrfTokens,
+        clock: Clock,
+        renderer: Renderer,
     ) -> None:
         self._sessions = sessions
-        self._admission = admission
+        self._authenticator = authenticator
         self._tokens = tokens
         self._clock = clock
         self._renderer = renderer
@@ -137,7 +142,7 @@ class SignInView:
         return self._form(request, onward, problem=LOST if query.get("lost") else None)
 
     async def sign_in(self, request: Request) -> Response:
-        body = await read_body(request, self._admission.settings.max_body)
+        body = await read_body(request, self._authenticator.settings.max_body)
         media_type(request, (FORM,))
         check_origin(request)
         fields = parse_form(body)
@@ -157,11 +162,11 @@ class SignInView:
         except LoginRequired:
             if self._sessions.held(request):
                 # Another replica may just have ended it, and its response was lost.
-                await self._admission.writer.wait_for_replicas()
+                await self._authenticator.writer.wait_for_replicas()
             raise
         if not posted.is_current:
             raise CsrfFailed
-        await self._admission.logout(request, posted.visit.session, OPERATOR_LOGOUT)
+        await self._authenticator.logout(request, posted.visit.session, OPERATOR_LOGOUT)
         return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=request.secure)))
 
     def send_there(self, request: Request) -> Response:
@@ -176,7 +181,7 @@ class SignInView:
         return redirect(SIGN_IN_PATH + ("?" + urlencode(parameters) if parameters else ""))
 
     async def _login(self, request: Request, username: str, password: str) -> str:
-        request.user = await self._admission.known_username(username)
+        request.user = await self._authenticator.known_username(username)
         session = SessionRequest(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
             replaces=self._sessions.held(request),
@@ -184,7 +189,7 @@ class SignInView:
             role=OPERATOR,
             event=OPERATOR_LOGIN,
         )
-        return await self._admission.login(request, username, password, session)
+        return await self._authenticator.login(request, username, password, session)
 
     def _form(
         self,

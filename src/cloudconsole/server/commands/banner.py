@@ -83,7 +83,7 @@ def print_banner(start: StartInfo) -> str:
     lines = [f"Cloud Console serves on {base}", f"login region: {' or '.join(regions)}"]
     lines.append(f"tenant UI: {base}/")
     if settings.admin_ui:
-        lines.append(f"operator UI: {base}{OPERATOR_PATH}")
+        lines.append(f"admin UI: {base}{OPERATOR_PATH}")
     if not is_loopback(settings.host):
         lines.append(f"listening on {settings.host} port {start.port}, reachable from other machines")
     if start.is_empty:

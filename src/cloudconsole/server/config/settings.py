@@ -138,7 +138,7 @@ class Settings:
     identity: tuple[IdentityEndpoint, ...] = _setting((), SERVED, Endpoints(), "addresses that login accepts as region")
     any_region: bool = _setting(False, SERVED, Switch(), "accept any region at login (for experiments)")
     login_redirect: bool = _setting(False, SERVED, Switch(), "respond to a login with 302 to / instead of 200")
-    admin_ui: bool = _setting(True, SERVED, Switch(), "serve the operator UI at /admin/")
+    admin_ui: bool = _setting(True, SERVED, Switch(), "serve the admin UI at /admin/")
     insecure_sample: bool = _setting(False, SERVED, Switch(), "allow the sample's public passwords beyond loopback")
 
     session_idle: int = _setting(

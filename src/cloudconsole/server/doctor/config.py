@@ -175,7 +175,7 @@ def check_token_keys(case: DoctorContext) -> Iterator[Finding]:
         command = shell("chmod", "600", file) if is_open else ""
         yield problem(str(error), "cloudconsole serve does not start with it", command)
     else:
-        yield ok(f"{file} has {len(keys)} and is private")
+        yield ok(f"{file} has {len(keys)} {'key' if len(keys) == 1 else 'keys'} and is private")
 
 
 def _missing_keys(file: Path, *, in_data: bool) -> Finding:

@@ -107,7 +107,7 @@ def _missing(case: DoctorContext, part: DatabaseName, file: Path) -> Finding:
 
 def _missing_tables_fix(case: DoctorContext, part: DatabaseName) -> tuple[str, str]:
     """Return the fix for a database without tables, as text and command."""
-    lost = "sessions and the access log" if part == "activity" else "tenants, accounts and resources"
+    lost = "sessions and the access audit" if part == "activity" else "tenants, accounts and resources"
     return f"restore a backup, or create it empty, without its {lost}", case.command("admin", "migrate")
 
 

@@ -17,7 +17,7 @@ from cloudconsole.spec.operations import JSON
 MAX_IDENTIFIER: Final = 64
 
 MAX_FORM_FIELDS: Final = 64
-"""Also applies to the operator pages, whose largest form has about 35 fields."""
+"""Also applies to the admin UI, whose largest form has about 35 fields."""
 MAX_UNESCAPED: Final = 16
 """Unescaped percent signs per form; also unescaped equals signs in the values of a form that has escapes."""
 MAX_PERCENT_SIGNS: Final = 1000

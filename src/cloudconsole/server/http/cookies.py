@@ -14,7 +14,7 @@ from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
 OPERATOR_COOKIE: Final = "operatorid"
 OPERATOR_PATH: Final = "/admin/"
-"""Path of the operator pages; over http also of their cookies."""
+"""Path of the admin UI; over http also of their cookies."""
 
 CSRF_SECONDS: Final = 52 * 7 * 24 * 3600
 

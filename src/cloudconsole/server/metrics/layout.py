@@ -22,7 +22,7 @@ LOGOUT: Final = "logout"
 OPERATOR_LOGIN: Final = "operator_login"
 OPERATOR_LOGOUT: Final = "operator_logout"
 ADMIN_UI: Final = "admin_ui"
-"""Any other request to the operator pages."""
+"""Any other request to the admin UI."""
 OPEN_SESSION: Final = "welcome"
 
 OPERATIONS: Final = (

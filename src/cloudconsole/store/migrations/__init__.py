@@ -3,8 +3,9 @@
 Alembic is imported only to migrate: most processes find a current store, and Alembic would take a tenth of their
 memory.
 
-Migrations follow expand-contract. Each declares in `oldest_compatible` the oldest revision whose programs can serve on
-the tables it leaves. Older programs do not have its code, so the database itself records it, in `schema_revisions`.
+Migrations follow expand-contract. Each, from 0010 on, declares in `oldest_compatible` the oldest revision whose
+programs can serve on the tables it leaves. Older programs do not have its code, so the database itself records it, in
+`schema_revisions`.
 """
 
 import json

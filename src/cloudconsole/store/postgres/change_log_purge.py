@@ -1,4 +1,4 @@
-"""Purge of change-log rows that every worker has polled."""
+"""Purge of old change-log rows; a worker that has not polled for half the retention treats everything as changed."""
 
 import asyncio
 import logging

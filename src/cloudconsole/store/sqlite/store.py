@@ -26,7 +26,7 @@ _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 def prepare(folder: Path, *, test_mode: bool = False, actor: str | None = None) -> None:
     """Create the store if needed and migrate its tables; safe to run concurrently.
 
-    With `test_mode` (test mode), an existing store must be a test store, and a new one is marked as such. With an
+    With `test_mode`, an existing store must be a test store, and a new one is marked as such. With an
     `actor`, a migration is logged and audited.
     """
     try:

@@ -248,7 +248,7 @@ def test_structured_fields_can_be_json_or_a_file(admin: Admin, tmp_path: Path) -
         (["domain", "change", "206813", "--cache-behaviors", "@nowhere"], "nowhere cannot be read"),
         (["account", "clear-throttle", "demo", "--address", "here"], "argument --address: must be an IP address"),
         (["audit", "--after", "x"], "argument --after: must be the id of an entry"),
-        (["audit", "--access", "--subject", "x"], "--subject: access log entries have no subject"),
+        (["audit", "--access", "--subject", "x"], "--subject: access audit entries have no subject"),
         (["account", "password", "demo", "--password-stdin", "--password-file", "x"], "not allowed with argument"),
         (["account", "password", "demo", "secret"], "unexpected argument: secret"),
         (["price", "fly"], "invalid choice: 'fly'"),

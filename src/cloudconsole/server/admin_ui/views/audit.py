@@ -1,4 +1,4 @@
-"""Audit log and access log page."""
+"""Audit log and access audit page."""
 
 from collections.abc import Mapping
 from datetime import tzinfo
@@ -118,7 +118,7 @@ def _page_of(line: Record) -> str | None:
 
 def _search(terms: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> AuditQuery:
     if is_access and "subject" in terms:
-        raise ValidationError([(("subject",), "access log entries have no subject: use Who")])
+        raise ValidationError([(("subject",), "access audit entries have no subject: use Who")])
     texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject")}
     moments: dict[str, Any] = {name: _moment(name, terms[name], zone) for name in ("since", "until") if name in terms}
     line = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else None

@@ -1,4 +1,4 @@
-"""`admin audit`: print the audit log, or the access log with `--access`."""
+"""`admin audit`: print the audit log, or the access audit with `--access`."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def add_commands(commands: Any) -> None:
         description="Show changes by operators, newest first; with --access, logins, logouts and rejected logins.",
         allow_abbrev=False,
     )
-    parser.add_argument("--access", action="store_true", help="show the access log instead")
+    parser.add_argument("--access", action="store_true", help="show the access audit (logins and logouts) instead")
     parser.add_argument("--actor", metavar="NAME", help="only by this operator; with --access, of this account")
     parser.add_argument("--change", metavar="PREFIX", help="only changes or events with this prefix, such as account.")
     parser.add_argument("--subject", metavar="KEY", help="only changes to the entity with this key")
@@ -50,7 +50,7 @@ def add_commands(commands: Any) -> None:
 
 def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.access and arguments.subject is not None:
-        arguments.parser.error("--subject: access log entries have no subject; use --actor")
+        arguments.parser.error("--subject: access audit entries have no subject; use --actor")
     query = AuditQuery(
         actor=arguments.actor,
         change=arguments.change,

@@ -26,7 +26,7 @@ from cloudconsole.store.migrations import current_revision
 _PRUNABLE: Final = {
     "ended_resources": "resources that ended more than DAYS ago",
     "audit": "audit log entries older than DAYS, except those of prune itself",
-    "access_audit": "access log entries older than DAYS",
+    "access_audit": "access audit entries older than DAYS",
 }
 _MAX_DAYS: Final = 9999
 
