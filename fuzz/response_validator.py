@@ -104,7 +104,7 @@ class ResponseValidator:
             raise ContractViolation(f"Content-Type is {reply.header('content-type')}")
         self._validate(f"{name} {reply.status}", content[JSON]["schema"], reply.body, reply)
         if reply.status >= 400:
-            self._check_error(reply)
+            self._check_error(name, declared["x-errors"], reply)
 
     def _check_declared_headers(self, headers: Schema, reply: Reply) -> None:
         for name, reference in headers.items():
@@ -115,11 +115,13 @@ class ResponseValidator:
             if not all(_matches(value, schema) for value in values):
                 raise ContractViolation(f"{name} is {values}")
 
-    def _check_error(self, reply: Reply) -> None:
+    def _check_error(self, name: str, declared: list[str], reply: Reply) -> None:
         try:
-            _ = reply.error
+            error = reply.error
         except AssertionError as problem:
             raise ContractViolation(f"invalid error envelope: {problem}") from None
+        if error not in declared:
+            raise ContractViolation(f"{name} does not declare {reply.status} {error}")
 
     def _check_action(self, action: str, reply: Reply) -> None:
         body = self._document["components"]["schemas"][f"{action}Body"]

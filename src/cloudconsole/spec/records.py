@@ -10,6 +10,8 @@ def field_doc(description: str, *, unit: str | None = None, **schema: Any) -> Me
     return Meta(description=description, extra_json_schema=({"x-unit": unit} if unit else {}) | schema or None)
 
 
+_ANY_ITEMS = field_doc("Items of any structure stored by the operator.", type="array", items={})
+
 BillableType = Literal["instance", "image", "loadbalance", "volume"]
 
 DECIMAL = r"^(0|[1-9][0-9]*)\.[0-9]{2,9}$"
@@ -124,12 +126,8 @@ class DomainDetail(Struct, frozen=True, kw_only=True):
     enabled: Annotated[Literal["true", "false"], field_doc('The text `"true"` or `"false"`, not a boolean.')]
     cname: Annotated[str, field_doc("The name to point the domain at.")]
     status: Annotated[str, field_doc("As the operator recorded it; accept any value. No transitions are defined.")]
-    cache_behaviors: Annotated[Raw, field_doc("Items of any structure stored by the operator.", type="array")] = field(
-        name="cacheBehaviors"
-    )
-    visit_control_rules: Annotated[Raw, field_doc("Items of any structure stored by the operator.", type="array")] = (
-        field(name="visitControlRules")
-    )
+    cache_behaviors: Annotated[Raw, _ANY_ITEMS] = field(name="cacheBehaviors")
+    visit_control_rules: Annotated[Raw, _ANY_ITEMS] = field(name="visitControlRules")
     origin_config: Annotated[OriginConfig, field_doc("Where the content comes from.")] = field(name="originConfig")
     query_string_settings: Annotated[str | None, field_doc("As the operator recorded it, or null.")] = field(
         name="queryStringSettings"

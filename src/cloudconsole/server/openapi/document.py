@@ -119,6 +119,22 @@ HEADERS: Final[Part] = {
 }
 
 
+PARAMETERS: Final[Part] = {
+    "AcceptLanguage": {
+        "name": "Accept-Language",
+        "in": "header",
+        "description": "The language of `message`: Chinese (`zh`) or English (`en`).",
+        "schema": {"type": "string"},
+    },
+    "RequestId": {
+        "name": "X-Request-ID",
+        "in": "header",
+        "description": "Identifies the request in logs; returned in the response if it is 1 to 64 of `[A-Za-z0-9._-]`.",
+        "schema": {"type": "string"},
+    },
+}
+
+
 def responses(operation: Operation, examples: Examples) -> Part:
     return _successes(examples)[operation.name] | _errors(operation)
 
@@ -145,22 +161,17 @@ def _successes(examples: Examples) -> dict[str, Part]:
 
 def _errors(operation: Operation) -> Part:
     ordered = sorted(operation.errors, key=lambda error: error.code)
-    return {
-        str(code): _error_response(code, list(errors))
-        for code, errors in groupby(ordered, key=lambda error: error.code)
-    }
+    return {str(code): _error_response(list(errors)) for code, errors in groupby(ordered, key=lambda error: error.code)}
 
 
-def _error_response(code: int, errors: list[type[ApiError]]) -> Part:
-    schema = {
-        **reference("Refusal"),
-        "properties": {"code": {"const": code}, "error": {"enum": [error.error for error in errors]}},
-    }
-    return _response(
+def _error_response(errors: list[type[ApiError]]) -> Part:
+    response = _response(
         "\n".join(f"- `{error.error}`: {error.when}" for error in errors),
-        {"schema": schema},
+        # The schema itself, without narrowing `error` per response: generators then have one class for all errors.
+        {"schema": reference("Refusal")},
         *(["Retry-After"] if {TooManyRequests, Unavailable} & set(errors) else []),
     )
+    return response | {"x-errors": [error.error for error in errors]}
 
 
 def _response(text: str, content: Part | None, *headers: str) -> Part:
@@ -195,7 +206,12 @@ def build_document() -> Document:
         },
         "servers": [{"url": "/"}],
         "paths": _paths(examples),
-        "components": {"schemas": all_schemas(), "headers": HEADERS, "securitySchemes": _SECURITY_SCHEMES},
+        "components": {
+            "schemas": all_schemas(),
+            "parameters": PARAMETERS,
+            "headers": HEADERS,
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
         "x-actions": [
             {"name": action.name, "purpose": action.purpose._asdict(), "notes": list(action.notes)}
             for action in ACTIONS
@@ -225,6 +241,7 @@ def _paths(examples: Examples) -> Document:
             "operationId": operation.name,
             "summary": operation.summary,
             "description": operation.notes,
+            "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS],
             **requests[operation.name],
             "responses": responses(operation, examples),
         }

@@ -52,7 +52,7 @@ def type_text(schema: Schema, document: Schema) -> str:
         return " or ".join(type_text(each, document) for each in schema["anyOf"])
     if "enum" in schema:
         return "text"
-    if "items" in schema:
+    if schema.get("items"):
         return f"array of {_plural(type_text(schema['items'], document))}"
     if "additionalProperties" in schema and schema["additionalProperties"] is not True:
         return f"object of {_plural(type_text(schema['additionalProperties'], document))}"
