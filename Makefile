@@ -23,16 +23,22 @@ ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server
   $(addprefix tests/server/commands/admin/test_,end_sessions.py bulk_import.py cloud_file.py prune.py) \
   $(addprefix tests/server/admin_ui/test_,responses.py revoked_operators.py)
 
-.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions test-interop \
-  openstack openstack-stop bench bench-openstack check format docs fuzz consistency lock clean
+.PHONY: run test test-all test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions \
+  test-interop openstack openstack-stop bench bench-openstack check format docs fuzz consistency lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
 	  $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)")
 
+# All tests that are quick and need no other program. It names the commands that run the others.
 # The tests start hundreds of processes: without bytecode files, each would compile every module it imports.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP)
+	$(BIN)/python -m pytest -n 4 $(BY_MODULE) -m "not slow" $(ARGS)
+
+# All tests that need no browser, PostgreSQL or OpenStack.
+test-all: export PYTHONDONTWRITEBYTECODE =
+test-all: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) $(ARGS)
 
 # Web UIs in a real browser. Installs Debian's chromium and a Chinese font with apt-get if missing.
@@ -71,7 +77,8 @@ test-versions: export PYTHONDONTWRITEBYTECODE =
 test-versions:
 	PYTHON="$(PYTHON)" tests/versions/run $(ARGS)
 
-# Real HTTP clients of other languages. Installs Java with apt-get if missing.
+# Programs of others: an HTTP client in Java, clients generated from /openapi.json in Python and TypeScript, and the
+# fuzzer Schemathesis for two minutes. Installs Java and Node.js with apt-get if missing.
 test-interop: $(RUN_STAMP)
 	tests/interop/run
 
@@ -137,9 +144,10 @@ lock:
 	$(LOCK) requirements/bench.in -o requirements/bench.txt -c requirements/run.txt
 	$(LOCK) requirements/bench-scale.in -o requirements/bench-scale.txt
 	$(LOCK) requirements/lab.in -o requirements/lab.txt
+	$(LOCK) requirements/interop.in -o requirements/interop.txt
 
 clean:
-	rm -rf .venv .venv-bench-scale .venv-lowest .venv-3.* dist build
+	rm -rf .venv .venv-bench-scale .venv-lowest .venv-interop .venv-3.* dist build
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -24,7 +24,7 @@ The generator is our own (`fuzz/request_generator.py`) because it is fast: Schem
 second, 6 to 8 hours for a million.
 
 `make fuzz REQUESTS=100000 SEED=7` sends fewer requests or repeats a seed; only runs of at least a million are recorded
-here. Failures are printed with their requests. `make test` includes short runs in process and over HTTP;
+here. Failures are printed with their requests. `make test-all` includes short runs in process and over HTTP;
 `tests/e2e/test_fuzz.py` sends malformed HTTP.
 
 ## Last run

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from cloudconsole.backends.embedded import identity
@@ -29,12 +30,26 @@ from tests.harness import (
 )
 from tests.sql_cache import share_compiled_sql
 
-# No deadline for examples: any machine may stall for a moment.
-hypothesis_settings.register_profile("no-deadline", deadline=None)
+# Examples have no deadline, and generating them may be slow: any machine may stall for a moment.
+hypothesis_settings.register_profile("no-deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("no-deadline")
 
 # A shell that runs the tests in the background makes them, and every process they start, ignore SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SLOW_SUITES = {Path(__file__).parent / name for name in ("bench", "cluster", "consistency", "docs", "fuzz", "lab")}
+"""Tests of the documentation and of the tools around the product; left to `make test-all`."""
+
+OTHER_COMMANDS = """\
+Left to other commands:
+  make test-all         slow tests, and tests of the documentation and of tools
+  make test-browser     web UIs in Chromium
+  make test-interop     clients and a fuzzer of others
+  make test-openstack   in front of a real OpenStack
+  make test-postgresql  on PostgreSQL
+  make test-scale       several replicas on PostgreSQL
+  make test-versions    other Pythons, lowest versions of dependencies
+"""
 
 SAMPLE_TIME = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 
@@ -47,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "embedded_only: depends on the files of the embedded store")
     config.addinivalue_line("markers", "not_behind_nginx: nginx in front of the console responds by itself")
-    config.addinivalue_line("markers", "long: slow; its module starts before the others")
+    config.addinivalue_line("markers", "slow: left to `make test-all`, where its module starts before the others")
     # Commands reject files that other users can write, which a umask of 002 would create.
     os.umask(0o022)
     stores.select_store_kind(config.getoption("store"))
@@ -55,7 +70,16 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # None leaves the decision to others.
+    return True if _leaves_slow_tests(config) and collection_path in SLOW_SUITES else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if not SLOW_SUITES.isdisjoint(item.path.parents):
+            item.add_marker("slow")
     if config.getoption("store") != "embedded":
         deselected = [item for item in items if item.get_closest_marker("embedded_only")]
         items[:] = [item for item in items if item not in deselected]
@@ -82,14 +106,24 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+# Quoted: pytest 8.3 does not export this type.
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
+    if _leaves_slow_tests(config):
+        terminalreporter.write(OTHER_COMMANDS)
+
+
+def _leaves_slow_tests(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "not slow")
+
+
 def _put_longest_first(items: list[pytest.Item]) -> None:
     """Sort modules by length, so that no worker is left with a long one at the end; a module's tests stay together.
 
     The order is the same for all workers, wherever they started collecting.
     """
     sizes = Counter(item.path for item in items)
-    long = {item.path for item in items if item.get_closest_marker("long")}
-    items.sort(key=lambda item: (item.path not in long, -sizes[item.path], item.path))
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, -sizes[item.path], item.path))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ from bench import report
 from tests.bench.markers import needs_wrk
 from tests.harness import clean_environment
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 needs_two_cores = pytest.mark.skipif(
     not {0, 1} <= os.sched_getaffinity(0) and os.environ.get("CI") != "true", reason="needs two cores"

@@ -26,7 +26,7 @@ from tests.client.conftest import Connect
 from tests.client.scripted_server import LOGGED_IN, LOST, OPENED, Canned, ScriptedServer, envelope
 from tests.client.sync_async import run_concurrently
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 IN_ANOTHER_ZONE = [format_datetime((datetime.now(UTC) + timedelta(hours=1)).astimezone(timezone(timedelta(hours=8))))]
 SUCCESS = envelope({"done": True})

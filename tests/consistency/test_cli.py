@@ -23,7 +23,7 @@ from tests.consistency.history_builder import QUOTA, HistoryBuilder, limited
 from tests.consistency.test_coverage import SUFFICIENT
 from tests.e2e.processes import eventually
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

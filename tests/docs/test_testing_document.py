@@ -19,7 +19,7 @@ from tests.e2e.test_pasted_sessions import needs_curl
 from tests.harness import clean_environment
 from tests.test_pytest_plugin import assert_passed, run_pytest
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/guide/testing.md").read_text()
 

@@ -20,7 +20,7 @@ from cloudconsole.spec.errors import ApiError
 from tests.e2e.raw_http import RawConnection, chunked, head, raw_connection, request
 from tests.harness import FORM, JSON, ApiClient, HeaderPairs, HttpTransport, Reply, RunningServer, running_server
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 ERRORS = {(kind.code, kind.error) for kind in ApiError.__subclasses__() if kind.code < 500}
 NAMES = [action.name for action in ACTIONS]

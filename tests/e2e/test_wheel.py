@@ -23,7 +23,7 @@ from tests.cli.users import PASSWORD, CliUser
 from tests.e2e.processes import eventually
 from tests.harness import ApiClient, HttpTransport, RunningServer, clean_environment
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("src", "requirements", "pyproject.toml", "README.md", "LICENSE")

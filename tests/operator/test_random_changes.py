@@ -27,7 +27,7 @@ from tests.operator.clouds import contents, expected_totals, load_text, rows, ro
 from tests.operator.transactions import NOW, transaction
 from tests.stores import copy_store, open_engine, release_databases, run, store_in
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 CLOUD = "version: 1\nnodes: [n1, n2]\ntenants: [{name: t1}, {name: t2}]\n"
 Step = Callable[[OperatorTransaction], Any]

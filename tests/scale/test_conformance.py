@@ -15,7 +15,7 @@ from tests.harness import CERTIFICATES, use_fast_hashes
 from tests.scale.sites import two_replica_site
 from tests.stores import set_database, store_in
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 def test_conformance_kit_passes(postgres: PostgresServer, database: str, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from consistency.runner import Round, record_round
 
 from cloudconsole.store.postgres.store import PostgresStore
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 ROUNDS = 3
 STALE, ACCEPTED = ": stale read: ", "^session accepted "

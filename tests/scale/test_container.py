@@ -31,7 +31,7 @@ from tests.harness import clean_environment
 from tests.scale.machines import is_ready
 from tests.stores import DATABASE_VARIABLE
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 MOUNT_ROOT: Final = """
 set -eu

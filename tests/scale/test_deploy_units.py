@@ -13,7 +13,7 @@ from tests.deploy.unit_files import DROP_INS, PROGRAM, SERVICES, TIMERS, UNITS, 
 from tests.e2e.processes import eventually
 from tests.scale.machines import Machine
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 MAX_EXPOSURE = "15"
 """Out of 100; the rest is due to network access and read access to the machine's files."""

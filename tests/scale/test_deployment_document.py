@@ -20,7 +20,7 @@ from tests.e2e.processes import eventually
 from tests.harness import ApiClient, HttpTransport, clean_environment
 from tests.scale.machines import Machine
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 DOCUMENT = (ROOT / "docs/operations/deployment.md").read_text()
 PASSWORD = "of-the-first-operator"

@@ -225,7 +225,7 @@ def login(api: ApiClient, request_id: str) -> int:
     return api.send("POST", "/auth/login/", headers, urlencode(fields).encode()).status
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_frozen_replica_is_skipped(site: Site) -> None:
     """Its kernel accepts connections, but no response comes: reads go to the other replica after a timeout."""
     with closing(HttpTransport(site.nginx.base)) as transport:

@@ -27,7 +27,7 @@ from tests.e2e.processes import children_of, eventually
 from tests.e2e.raw_http import RawConnection, request
 from tests.harness import ApiClient, HttpTransport, RunningServer, running_server
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 OVERLOAD_SECONDS = 4
 FACTOR = 10

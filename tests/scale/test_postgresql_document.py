@@ -12,7 +12,7 @@ from cluster.postgres import PostgresServer
 
 from tests.harness import clean_environment
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/operations/postgresql.md").read_text()
 PASSWORD = re.compile("PASSWORD '([^']+)'")

@@ -13,7 +13,7 @@ from tests.harness import ApiClient, HttpTransport
 from tests.scale.sites import log_lines
 from tests.server.commands.conftest import Run
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.store import tables
 from tests.operator.clouds import SMALL, contents, load_text, rows
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 decimals = st.decimals(allow_nan=False, allow_infinity=False)

@@ -43,7 +43,7 @@ from tests.operator.clouds import (
 from tests.operator.transactions import NOW, last_entry, rejected, transaction
 from tests.stores import copy_store, open_engine, release_databases, run, store_in
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 START = NOW
 UNLIMITED = "quotas: {" + ", ".join(f"{name}: -1" for name in QUOTA_DEFAULTS) + "}"

@@ -15,7 +15,7 @@ from tests.e2e.processes import eventually
 from tests.harness import ApiClient, HttpTransport, Reply
 from tests.server.commands.conftest import Run
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 CORES: Final = 4321
 """A quota value that does not occur in the sample."""

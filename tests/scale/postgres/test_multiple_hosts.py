@@ -13,7 +13,7 @@ from cloudconsole.store.postgres.store import PostgresStore
 from tests.databases import Databases
 from tests.scale.postgres.manual_lease import TIMEOUT
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 QUERY = "SELECT count(*) FROM accounts"
 

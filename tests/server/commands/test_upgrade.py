@@ -13,7 +13,7 @@ from tests.newer_version import CURRENT_REVISION, NEWER_REVISION, NewerVersion
 from tests.older_stores import make_older
 from tests.stores import database_environment
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 def migrate(directory: Path, *, oldest_compatible: str) -> None:

@@ -19,7 +19,7 @@ from tests.older_stores import make_older
 from tests.server.doctor.conftest import execute, fail_logins
 from tests.server.doctor.pasted_commands import DiagnosedConsole
 
-pytestmark = [pytest.mark.embedded_only, pytest.mark.long]
+pytestmark = [pytest.mark.embedded_only, pytest.mark.slow]
 
 ONLY_ROOT = pytest.mark.skipif(
     os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can change file owners"
