@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fuzz.response_validator import Request, ResponseValidator
@@ -27,15 +28,36 @@ from tests.stores import copy_store, settings_for
 HERE = Path(__file__).parent
 VALIDATOR = ResponseValidator(build_document())
 
+StartConsole = Callable[..., ApiClient]
 Jars = dict[tuple[str, str], dict[str, str]]
 
 
 @pytest.fixture(scope="session")
-def in_process(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessTransport]:
-    data = copy_store(sample_store, tmp_path_factory.mktemp("contract") / "data")
+def in_process(fast_hash_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessTransport]:
+    data = copy_store(fast_hash_store, tmp_path_factory.mktemp("contract") / "data")
     console = InProcessTransport(Console(settings_for(data), FakeClock(SAMPLE_TIME)))
     yield console
     console.close()
+
+
+@pytest.fixture
+def data(fast_hash_store: Path, tmp_path: Path) -> Path:
+    """The store of a console that only one test uses."""
+    return copy_store(fast_hash_store, tmp_path / "data")
+
+
+@pytest.fixture
+def start_console(data: Path, clock: FakeClock) -> Iterator[StartConsole]:
+    """Start a console in this process that only one test uses."""
+    started: list[InProcessTransport] = []
+
+    def start(**settings: Any) -> ApiClient:
+        started.append(InProcessTransport(Console(settings_for(data, **settings), clock)))
+        return ApiClient(started[-1])
+
+    yield start
+    for console in started:
+        console.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract import sample_facts
-from tests.harness import ApiClient, Reply
+from tests.harness import ApiClient
 
 ACTIONS: dict[str, dict[str, Any]] = {
     "GetUsageLimits": {},
@@ -22,29 +21,21 @@ ACTIONS: dict[str, dict[str, Any]] = {
 }
 DICTS = {"GetUsageLimits", "GetFlavors", "GetDomainDetail"}
 
-USAGE_FIELDS = {
-    "maxTotalInstances",
-    "totalInstancesUsed",
-    "maxTotalCores",
-    "totalCoresUsed",
-    "maxTotalRAMSize",
-    "totalRAMUsed",
-    "maxTotalVolumes",
-    "totalVolumesUsed",
-    "maxTotalVolumeGigabytes",
-    "totalGigabytesUsed",
-    "maxTotalSnapshots",
-    "totalSnapshotsUsed",
-    "maxTotalFloatingIps",
-    "totalFloatingIpsUsed",
-    "maxSecurityGroups",
-    "totalSecurityGroupsUsed",
-    "maxSecurityGroupRules",
-    "maxTotalKeypairs",
-    "maxPersonality",
-    "maxPersonalitySize",
-    "maxImageMeta",
-    "maxServerMeta",
+QUOTA_FIELDS = {
+    "instances": "maxTotalInstances",
+    "cores": "maxTotalCores",
+    "ram": "maxTotalRAMSize",
+    "volumes": "maxTotalVolumes",
+    "gigabytes": "maxTotalVolumeGigabytes",
+    "snapshots": "maxTotalSnapshots",
+    "floating_ips": "maxTotalFloatingIps",
+    "security_groups": "maxSecurityGroups",
+    "security_group_rules": "maxSecurityGroupRules",
+    "keypairs": "maxTotalKeypairs",
+    "personality": "maxPersonality",
+    "personality_size": "maxPersonalitySize",
+    "image_meta": "maxImageMeta",
+    "server_meta": "maxServerMeta",
 }
 
 as_json_and_form = pytest.mark.parametrize("as_form", [False, True], ids=["json", "form"])
@@ -63,34 +54,20 @@ def is_ascending(values: list[int]) -> bool:
 
 @as_json_and_form
 @pytest.mark.parametrize("action", ACTIONS)
-def test_the_envelope_has_exactly_three_fields(demo: ApiClient, action: str, as_form: bool) -> None:
+def test_response_is_exactly_the_specified_envelope(demo: ApiClient, action: str, as_form: bool) -> None:
+    def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len({name for name, _ in pairs}) == len(pairs), pairs
+        return dict(pairs)
+
     reply = demo.call(action, as_form=as_form, **ACTIONS[action])
-    assert reply.status == 200
-    assert set(reply.envelope) == {"message", "code", "data"}
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_envelope_fields_have_the_right_types(demo: ApiClient, action: str) -> None:
-    envelope = demo.call(action, **ACTIONS[action]).envelope
+    assert (reply.status, reply.header("Content-Type"), reply.set_cookies) == (200, "application/json", {})
+    envelope = json.loads(reply.body, object_pairs_hook=reject_duplicates)
+    assert set(envelope) == {"message", "code", "data"}
     assert isinstance(envelope["message"], str)
     assert envelope["message"]
     assert is_integer(envelope["code"])
     assert envelope["code"] == 200
     assert isinstance(envelope["data"], dict if action in DICTS else list)
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_the_content_type_is_json(demo: ApiClient, action: str) -> None:
-    assert demo.call(action, **ACTIONS[action]).header("Content-Type") == "application/json"
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_no_field_is_duplicated(demo: ApiClient, action: str) -> None:
-    def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        assert len({name for name, _ in pairs}) == len(pairs), pairs
-        return dict(pairs)
-
-    json.loads(demo.call(action, **ACTIONS[action]).body, object_pairs_hook=reject_duplicates)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -106,11 +83,6 @@ def test_extra_fields_are_ignored(demo: ApiClient, action: str) -> None:
     assert extra.body == plain.body
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-def test_an_action_sets_no_cookie(demo: ApiClient, action: str) -> None:
-    assert demo.call(action, **ACTIONS[action]).set_cookies == {}
-
-
 def test_chinese_text_is_not_escaped(demo: ApiClient) -> None:
     assert "URL链接".encode() in demo.call("GetUrlList").body
 
@@ -118,20 +90,11 @@ def test_chinese_text_is_not_escaped(demo: ApiClient) -> None:
 # GetUsageLimits
 
 
-@as_json_and_form
-def test_usage_has_exactly_the_specified_fields(demo: ApiClient, as_form: bool) -> None:
-    assert set(demo.call("GetUsageLimits", as_form=as_form).data) == USAGE_FIELDS
-
-
-def test_every_usage_field_is_an_integer(demo: ApiClient) -> None:
-    assert {name for name, value in demo.call("GetUsageLimits").data.items() if not is_integer(value)} == set()
-
-
 def test_usage_is_the_sum_of_the_tenants_resources(tenant: tuple[str, ApiClient]) -> None:
     name, client = tenant
     data = client.call("GetUsageLimits").data
     total = sample_facts.total
-    assert {field: value for field, value in data.items() if field.startswith("total")} == {
+    assert {field: value for field, value in data.items() if field not in QUOTA_FIELDS.values()} == {
         "totalInstancesUsed": total(name, "instance"),
         "totalCoresUsed": total(name, "instance", of="vcpus"),
         "totalRAMUsed": total(name, "instance", of="ram"),
@@ -141,37 +104,22 @@ def test_usage_is_the_sum_of_the_tenants_resources(tenant: tuple[str, ApiClient]
         "totalFloatingIpsUsed": total(name, "floating_ip"),
         "totalSecurityGroupsUsed": total(name, "security_group"),
     }
+    assert all(is_integer(value) for value in data.values())
 
 
 def test_limits_are_the_tenants_quotas(tenant: tuple[str, ApiClient]) -> None:
     name, client = tenant
     data = client.call("GetUsageLimits").data
+    assert set(QUOTA_FIELDS.values()) <= set(data)
     quotas = sample_facts.tenant(name)["quotas"]
-    shown = {
-        "instances": data["maxTotalInstances"],
-        "cores": data["maxTotalCores"],
-        "ram": data["maxTotalRAMSize"],
-        "volumes": data["maxTotalVolumes"],
-        "gigabytes": data["maxTotalVolumeGigabytes"],
-        "snapshots": data["maxTotalSnapshots"],
-        "floating_ips": data["maxTotalFloatingIps"],
-        "security_groups": data["maxSecurityGroups"],
-        "security_group_rules": data["maxSecurityGroupRules"],
-        "keypairs": data["maxTotalKeypairs"],
-        "personality": data["maxPersonality"],
-        "personality_size": data["maxPersonalitySize"],
-        "image_meta": data["maxImageMeta"],
-        "server_meta": data["maxServerMeta"],
-    }
-    assert {quota: shown[quota] for quota in quotas} == quotas
+    assert {quota: data[QUOTA_FIELDS[quota]] for quota in quotas} == quotas
 
 
 # GetFlavors
 
 
-@as_json_and_form
-def test_flavors_have_exactly_the_specified_sections(demo: ApiClient, as_form: bool) -> None:
-    data = demo.call("GetFlavors", as_form=as_form).data
+def test_flavors_have_exactly_the_specified_sections(demo: ApiClient) -> None:
+    data = demo.call("GetFlavors").data
     assert set(data) == {"flavors", "configs", "limits"}
     assert set(data["configs"]) == {"vcpus", "ram"}
     assert isinstance(data["limits"], dict)
@@ -189,16 +137,6 @@ def test_each_flavor_has_the_specified_fields_and_types(demo: ApiClient) -> None
 def test_flavors_match_the_sample(demo: ApiClient) -> None:
     shown = demo.call("GetFlavors").data["flavors"]
     assert sorted(shown, key=lambda flavor: int(flavor["id"])) == sample_facts.sample()["flavors"]
-
-
-def test_custom_flavors_are_named_after_their_size(demo: ApiClient) -> None:
-    for flavor in demo.call("GetFlavors").data["flavors"]:
-        if not flavor["name"].startswith("m1."):
-            assert flavor["name"] == f"{flavor['vcpus']}C{flavor['ram'] // 1024}G{flavor['disk']}G"
-
-
-def test_some_flavors_have_no_system_disk(demo: ApiClient) -> None:
-    assert 0 in {flavor["disk"] for flavor in demo.call("GetFlavors").data["flavors"]}
 
 
 def test_configs_are_the_distinct_values_in_ascending_order(demo: ApiClient) -> None:
@@ -228,38 +166,23 @@ def test_all_tenants_get_the_same_flavors(demo: ApiClient, other: ApiClient) -> 
 # GetUrlList
 
 
-@as_json_and_form
-def test_each_url_has_exactly_the_specified_fields(demo: ApiClient, as_form: bool) -> None:
-    items = demo.call("GetUrlList", as_form=as_form).data
-    assert items
-    for item in items:
-        assert {name: type(value) for name, value in item.items()} == {"url": str, "type": str, "id": str}
-        assert re.fullmatch("url-[a-z0-9]{8}", item["id"])
-
-
-def test_urls_are_of_exactly_two_types(demo: ApiClient) -> None:
-    assert {item["type"] for item in demo.call("GetUrlList").data} == {"URL链接", "URL目录"}
-
-
 def test_urls_are_the_tenants_own_and_the_shared_ones(tenant: tuple[str, ApiClient]) -> None:
     name, client = tenant
     type_names = {"link": "URL链接", "directory": "URL目录"}
-    expected = [*sample_facts.sample()["urls"], *sample_facts.tenant(name)["urls"]]
-    shown = {item["id"]: (item["url"], item["type"]) for item in client.call("GetUrlList").data}
-    assert shown == {url["id"]: (url["url"], type_names[url["type"]]) for url in expected}
-
-
-def test_url_ids_are_unique(demo: ApiClient) -> None:
-    ids = [item["id"] for item in demo.call("GetUrlList").data]
-    assert len(set(ids)) == len(ids)
+    expected = [
+        {"url": each["url"], "type": type_names[each["type"]], "id": each["id"]}
+        for each in (*sample_facts.sample()["urls"], *sample_facts.tenant(name)["urls"])
+    ]
+    shown = client.call("GetUrlList").data
+    assert {each["type"] for each in shown} == set(type_names.values())
+    assert sorted(shown, key=lambda each: each["id"]) == sorted(expected, key=lambda each: each["id"])
 
 
 # GetDomainDetail
 
 
-@as_json_and_form
-def test_reference_domain_is_returned_as_specified(demo: ApiClient, as_form: bool) -> None:
-    assert demo.call("GetDomainDetail", as_form=as_form, domainId="206813").data == {
+def test_reference_domain_is_returned_as_specified(demo: ApiClient) -> None:
+    assert demo.call("GetDomainDetail", domainId="206813").data == {
         "domainId": "206813",
         "domainName": "www.example-demo.com",
         "comment": "",
@@ -279,9 +202,8 @@ def test_reference_domain_is_returned_as_specified(demo: ApiClient, as_form: boo
     }
 
 
-@as_json_and_form
-def test_domain_with_structured_settings_is_returned_in_full(demo: ApiClient, as_form: bool) -> None:
-    data = demo.call("GetDomainDetail", as_form=as_form, domainId="206814").data
+def test_domain_with_structured_settings_is_returned_in_full(demo: ApiClient) -> None:
+    data = demo.call("GetDomainDetail", domainId="206814").data
     (expected,) = (domain for domain in sample_facts.tenant("demo")["domains"] if domain["id"] == "206814")
     assert expected["cacheBehaviors"]
     assert expected["visitControlRules"]
@@ -314,20 +236,6 @@ def test_another_tenants_domain_looks_nonexistent(demo: ApiClient, other: ApiCli
 # GetNews
 
 
-@as_json_and_form
-def test_each_news_item_has_exactly_the_specified_fields(demo: ApiClient, as_form: bool) -> None:
-    items = demo.call("GetNews", as_form=as_form).data
-    assert items
-    for item in items:
-        assert {name: type(value) for name, value in item.items()} == {"date": str, "url": str, "title": str}
-
-
-def test_news_dates_are_valid_and_formatted(demo: ApiClient) -> None:
-    for item in demo.call("GetNews").data:
-        assert re.fullmatch(r"[0-9]{4}(-[0-9]{2}){2} [0-9]{2}(:[0-9]{2}){2}", item["date"])
-        datetime.strptime(item["date"], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-
-
 def test_news_match_the_sample_newest_first(demo: ApiClient) -> None:
     expected = sorted(sample_facts.sample()["news"], key=lambda item: (item["date"], item["id"]), reverse=True)
     assert demo.call("GetNews").data == [
@@ -343,24 +251,12 @@ def test_all_tenants_get_the_same_news(demo: ApiClient, other: ApiClient) -> Non
 # GetConsumptionsEstimated
 
 
-@as_json_and_form
-def test_each_consumption_item_has_the_specified_fields(demo: ApiClient, as_form: bool) -> None:
-    items = demo.call("GetConsumptionsEstimated", as_form=as_form).data
+def test_each_consumption_item_has_the_specified_fields(demo: ApiClient) -> None:
+    items = demo.call("GetConsumptionsEstimated").data
     assert items
     for item in items:
         assert list(item) == ["res_type", "hour", "day", "month", "year"]
         assert {type(value) for value in item.values()} == {str}
-
-
-def test_resource_kinds_are_ordered_and_unique(tenant: tuple[str, ApiClient]) -> None:
-    name, client = tenant
-    kinds = [item["res_type"] for item in client.call("GetConsumptionsEstimated").data]
-    assert kinds == list(sample_facts.hourly(name))
-
-
-def test_first_tenant_has_three_of_the_four_kinds(demo: ApiClient) -> None:
-    kinds = [item["res_type"] for item in demo.call("GetConsumptionsEstimated").data]
-    assert kinds == ["instance", "image", "volume"]
 
 
 def test_amounts_are_plain_decimal_strings(tenant: tuple[str, ApiClient]) -> None:
@@ -369,10 +265,10 @@ def test_amounts_are_plain_decimal_strings(tenant: tuple[str, ApiClient]) -> Non
             assert re.fullmatch(r"(0|[1-9][0-9]*)\.([0-9]{2}|[0-9]{2,8}[1-9])", item[period])
 
 
-def test_hourly_cost_matches_the_sample_resources(tenant: tuple[str, ApiClient]) -> None:
+def test_kinds_are_ordered_and_cost_what_the_sample_resources_cost(tenant: tuple[str, ApiClient]) -> None:
     name, client = tenant
     items = client.call("GetConsumptionsEstimated").data
-    assert {item["res_type"]: Decimal(item["hour"]) for item in items} == sample_facts.hourly(name)
+    assert [(item["res_type"], Decimal(item["hour"])) for item in items] == list(sample_facts.hourly(name).items())
 
 
 def test_daily_monthly_and_yearly_cost_multiply_the_hourly_cost(tenant: tuple[str, ApiClient]) -> None:
@@ -386,6 +282,5 @@ def test_daily_monthly_and_yearly_cost_multiply_the_hourly_cost(tenant: tuple[st
 
 
 def test_a_tenant_without_resources_consumes_nothing(client: ApiClient) -> None:
-    reply: Reply = client.login("operator", "console-operator")
-    assert reply.status == 200
+    assert client.login("operator", "console-operator").status == 200
     assert client.call("GetConsumptionsEstimated").data == []

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -12,11 +11,11 @@ import pytest
 from sqlalchemy import text
 
 from cloudconsole.core.ports import Account
-from cloudconsole.server.app import Console
-from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
-from tests.harness import FORM, JSON, ApiClient, FakeClock, HttpTransport, InProcessTransport, Reply
-from tests.stores import open_engine, settings_for
+from tests.contract.conftest import StartConsole
+from tests.contract.test_actions import ACTIONS
+from tests.harness import FORM, JSON, ApiClient, HttpTransport, InProcessTransport, Reply
+from tests.stores import write_transaction
 
 LIMIT = 65_536
 UNKNOWN_USER = "nobody-of-the-contract"
@@ -68,34 +67,20 @@ NOT_JSON = [
     "",
     " ",
     "{",
-    "}",
-    "GetFlavors",
     "action=GetFlavors",
     "{'action':'GetFlavors'}",
     '{"action":"GetFlavors",}',
     '{"action":"GetFlavors"}x',
-    '{"action":"GetFlavors"}{}',
-    '{"action":"GetFlavors"}\x00',
-    '{"action":"GetFlavors"} // why',
     '{"action":"GetFlavors"',
     '{"action":"GetFlavors","x":01}',
     '{"action":"GetFlavors","x":"\t"}',
-    '{"action":"GetFlavors","x":undefined}',
-    '{"action":"GetFlavors","x":' + "9" * 5000 + "",
     '{"action":"GetFlavors","x":' + "9" * 5000 + "x}",
     '{"action":"GetFlavors","x":' + "9" * 5000 + ',"y":NaN}',
-    '{"action":"GetFlavors","x":' + "9" * 5000 + r',"y":"\ud800"}',
-    '{"action":"GetFlavors","x":0' + "9" * 5000 + "}",
 ]
 
 
-@pytest.mark.parametrize("body", NOT_AN_OBJECT)
-def test_json_that_is_not_an_object_is_rejected(demo: ApiClient, body: str) -> None:
-    assert_rejected(post(demo, body.encode()), 400, "malformed_body")
-
-
-@pytest.mark.parametrize("body", NOT_JSON, ids=lambda body: ascii(body)[:40])
-def test_invalid_json_is_rejected(demo: ApiClient, body: str) -> None:
+@pytest.mark.parametrize("body", NOT_AN_OBJECT + NOT_JSON, ids=lambda body: ascii(body)[:40])
+def test_body_other_than_a_json_object_is_rejected(demo: ApiClient, body: str) -> None:
     assert_rejected(post(demo, body.encode()), 400, "malformed_body")
 
 
@@ -105,23 +90,15 @@ def test_nan_and_infinity_are_rejected(demo: ApiClient, name: str, number: str) 
     assert_rejected(post(demo, f'{{"action":"GetFlavors","{name}":{number}}}'.encode()), 400, "malformed_body")
 
 
-@pytest.mark.parametrize("surrogate", [r"\ud800", r"\udfff", r"a\ud83dz", r"\ude00\ud83d", r"\uD800"])
-def test_lone_surrogates_are_rejected(demo: ApiClient, surrogate: str) -> None:
-    for body in (
-        f'{{"action":"GetDomainDetail","domainId":"{surrogate}"}}',
-        f'{{"action":"GetFlavors","skipped":"{surrogate}"}}',
-        f'{{"action":"GetFlavors","skipped":["{surrogate}"]}}',
-        f'{{"action":"GetFlavors","{surrogate}":1}}',
-        f'{{"action":"{surrogate}"}}',
-    ):
-        assert_rejected(post(demo, body.encode()), 400, "malformed_body")
+LONE_SURROGATES = [rb"\ud800", rb"\udfff", rb"a\ud83dz", rb"\ude00\ud83d", rb"\uD800"]
+INVALID_UTF_8 = [b"\xff", b"\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"]
 
 
-@pytest.mark.parametrize("raw", [b"\xff", b"\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"])
-def test_invalid_utf_8_in_json_is_rejected(demo: ApiClient, raw: bytes) -> None:
+@pytest.mark.parametrize("raw", LONE_SURROGATES + INVALID_UTF_8)
+def test_invalid_unicode_in_json_is_rejected(demo: ApiClient, raw: bytes) -> None:
     for body in (
         b'{"action":"GetDomainDetail","domainId":"%b"}' % raw,
-        b'{"action":"GetFlavors","skipped":"%b"}' % raw,
+        b'{"action":"GetFlavors","skipped":["%b"]}' % raw,
         b'{"action":"GetFlavors","%b":1}' % raw,
         b'{"action":"%b"}' % raw,
     ):
@@ -137,11 +114,6 @@ def test_invalid_utf_8_in_a_form_is_rejected(demo: ApiClient, raw: bytes) -> Non
         b"action=" + raw,
     ):
         assert_rejected(post(demo, body, FORM), 400, "malformed_body")
-
-
-@pytest.mark.parametrize("raw", [b"\xff", b"%FF"])
-def test_invalid_utf_8_in_a_login_is_rejected(client: ApiClient, raw: bytes) -> None:
-    assert_rejected(login(client, login_form(client) + b"&skipped=" + raw), 400, "malformed_body")
 
 
 def test_form_with_too_many_fields_is_rejected(demo: ApiClient, client: ApiClient) -> None:
@@ -163,15 +135,6 @@ def test_excessive_nesting_is_rejected(demo: ApiClient, opening: str, closing: s
     assert_rejected(post(demo, f'{{"action":"GetFlavors","skipped":{deep}}}'.encode()), 400, "malformed_body")
 
 
-def test_moderate_nesting_is_accepted(demo: ApiClient) -> None:
-    deep = "[" * 100 + "]" * 100
-    assert post(demo, f'{{"action":"GetFlavors","skipped":{deep}}}'.encode()).status == 200
-
-
-def test_any_number_of_extra_fields_is_ignored(demo: ApiClient) -> None:
-    assert post(demo, b'{"action":"GetFlavors"' + b',"a":1' * 5000 + b"}").status == 200
-
-
 # Unusual but valid bodies
 
 
@@ -190,8 +153,10 @@ def test_any_number_of_extra_fields_is_ignored(demo: ApiClient) -> None:
         b'{"action":"GetFlavors","skipped":' + b"9" * 5000 + b"}",
         b'{"action":"GetFlavors","skipped":["' + b"9" * 5000 + b'",-' + b"9" * 5000 + b"]}",
         b'{"action":"GetFlavors","domainId":true}',
+        b'{"action":"GetFlavors"' + b',"a":1' * 5000 + b"}",
+        b'{"action":"GetFlavors","skipped":' + b"[" * 100 + b"]" * 100 + b"}",
     ],
-    ids=range(12),
+    ids=range(14),
 )
 def test_unusual_but_valid_json_is_accepted(demo: ApiClient, body: bytes) -> None:
     assert post(demo, body).status == 200
@@ -234,14 +199,21 @@ def test_a_plus_in_a_form_is_a_space(client: ApiClient) -> None:
 # The action
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"action":null}', b'{"action":""}', b'{"Action":"GetFlavors"}'])
-def test_missing_action_in_json_is_rejected(demo: ApiClient, body: bytes) -> None:
-    assert_rejected(post(demo, body), 400, "missing_field", "action")
+MISSING_ACTION = {
+    JSON: [b"{}", b'{"action":null}', b'{"action":""}', b'{"Action":"GetFlavors"}'],
+    FORM: [b"", b"action", b"action=", b"ACTION=GetFlavors", b"domainId=206813", b"&"],
+}
+MISSING_DOMAIN = {
+    JSON: [b"%b}" % field for field in (b"", b',"domainId":null', b',"domainId":""', b',"domainid":"206813"')],
+    FORM: [b"", b"&domainId", b"&domainId=", b"&domainID=206813"],
+}
 
 
-@pytest.mark.parametrize("body", [b"", b"action", b"action=", b"ACTION=GetFlavors", b"domainId=206813", b"&"])
-def test_missing_action_in_a_form_is_rejected(demo: ApiClient, body: bytes) -> None:
-    assert_rejected(post(demo, body, FORM), 400, "missing_field", "action")
+@pytest.mark.parametrize(
+    ("content_type", "body"), [(kind, body) for kind in (JSON, FORM) for body in MISSING_ACTION[kind]]
+)
+def test_missing_action_is_rejected(demo: ApiClient, content_type: str, body: bytes) -> None:
+    assert_rejected(post(demo, body, content_type), 400, "missing_field", "action")
 
 
 @pytest.mark.parametrize("value", ["1", "0", "1.5", "true", "false", "[]", '["GetFlavors"]', "{}", '{"a":1}'])
@@ -254,12 +226,8 @@ def test_action_must_be_a_string(demo: ApiClient, value: str) -> None:
     [
         "GetEverything",
         "getflavors",
-        "GETFLAVORS",
         " GetFlavors",
-        "GetFlavors ",
         "GetFlavors\x00",
-        "get_flavors",
-        "__class__",
         "获取云主机配置",
         "G" * 10_000,
     ],
@@ -272,40 +240,31 @@ def test_unknown_action_is_rejected(demo: ApiClient, as_form: bool, name: str) -
 # The domain id
 
 
-@pytest.mark.parametrize("body", ["", ',"domainId":null', ',"domainId":""', ',"domainid":"206813"'])
-def test_missing_domain_id_in_json_is_rejected(demo: ApiClient, body: str) -> None:
-    assert_rejected(post(demo, f'{{"action":"GetDomainDetail"{body}}}'.encode()), 400, "missing_field", "domainId")
-
-
-@pytest.mark.parametrize("body", [b"", b"&domainId", b"&domainId=", b"&domainID=206813"])
-def test_missing_domain_id_in_a_form_is_rejected(demo: ApiClient, body: bytes) -> None:
-    assert_rejected(post(demo, b"action=GetDomainDetail" + body, FORM), 400, "missing_field", "domainId")
+@pytest.mark.parametrize(
+    ("content_type", "rest"), [(kind, rest) for kind in (JSON, FORM) for rest in MISSING_DOMAIN[kind]]
+)
+def test_missing_domain_id_is_rejected(demo: ApiClient, content_type: str, rest: bytes) -> None:
+    begin = b'{"action":"GetDomainDetail"' if content_type == JSON else b"action=GetDomainDetail"
+    assert_rejected(post(demo, begin + rest, content_type), 400, "missing_field", "domainId")
 
 
 @pytest.mark.parametrize(
     "value",
     [
         "true",
-        "false",
         "206813.0",
-        "1.5",
         "-0.0",
         "2e5",
         "1e400",
         "[]",
-        '["206813"]',
         "{}",
-        '{"id":"206813"}',
         "1" + "0" * 64,
         "-" + "9" * 64,
-        "9" * 4000,
         "9" * 5000,
         "-" + "9" * 5000,
         '"' + "9" * 65 + '"',
         '"' + "中" * 65 + '"',
-        '"' + "a" * 5000 + '"',
         r'"206813\n"',
-        r'"\u0000"',
         r'"206813\u0000"',
         r'"\u001f"',
         r'"\u007f"',
@@ -330,23 +289,17 @@ def test_invalid_domain_id_in_a_form_is_rejected(demo: ApiClient, value: str) ->
         "0",
         "-0",
         "-206813",
-        "1",
-        "9" * 20,
         "9" * 64,
         "-" + "9" * 63,
         '"' + "9" * 64 + '"',
         '"' + "中" * 64 + '"',
         '"' + "😀" * 64 + '"',
         '" 206813"',
-        '"206813 "',
         '"0206813"',
         '"+206813"',
         '"２０６８１３"',
-        '"www.example-demo.com"',
-        '"null"',
         '"\u00a0"',
         "\"206813' OR '1'='1\"",
-        '"%"',
     ],
     ids=lambda value: value[:16],
 )
@@ -368,11 +321,9 @@ def test_unknown_domain_id_in_a_form_is_not_found(demo: ApiClient, value: str) -
     [
         "",
         ";charset=utf-8",
-        "; charset=UTF-8",
         ' ; Charset="utf-8"',
         "; charset=utf8",
         ";",
-        "; boundary=x",
         "; odata=verbose; charset=utf-8",
     ],
 )
@@ -392,33 +343,20 @@ UNSUPPORTED_TYPES = [
     None,
     "",
     "text/plain",
-    "text/json",
     "application/xml",
-    "application/jsonp",
-    "application/json5",
     "application/vnd.api+json",
     "multipart/form-data; boundary=x",
-    "json",
     "*/*",
     "application/json, application/json",
     "application/json; charset=utf-16",
     "application/json; charset=gb2312",
-    "application/json; charset=latin-1",
     "application/x-www-form-urlencoded; charset=gbk",
-    "application/x-www-form-urlencoded; charset=iso-8859-1",
 ]
 
 
 @pytest.mark.parametrize("content_type", UNSUPPORTED_TYPES)
 def test_other_media_types_are_rejected(demo: ApiClient, content_type: str | None) -> None:
     assert_rejected(post(demo, VALID, content_type), 415, "unsupported_media_type")
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_rejection_names_both_media_types(demo: ApiClient, language: str) -> None:
-    message = post(demo, VALID, "text/plain", Accept_Language=language).envelope["message"]
-    assert JSON in message
-    assert FORM in message
 
 
 @pytest.mark.parametrize("content_type", [None, JSON, "text/plain", FORM + "; charset=gbk"])
@@ -459,15 +397,9 @@ def test_login_body_over_the_limit_is_rejected(client: ApiClient, more: int, sta
     assert login(client, form).status == status
 
 
-def test_body_size_is_checked_before_the_session(client: ApiClient) -> None:
-    assert_rejected(post(client, b"x" * (LIMIT + 1), "text/plain"), 413, "body_too_large")
-
-
-def test_body_size_limit_is_configurable(settings: Settings, clock: FakeClock) -> None:
-    console = InProcessTransport(Console(settings_for(settings.data, max_body=2000), clock))
-    client = ApiClient(console)
+def test_body_size_limit_is_configurable(start_console: StartConsole) -> None:
+    client = start_console(max_body=2000)
     statuses = [login(client, (login_form(client) + b"&x=").ljust(size, b"x")).status for size in (2000, 2001)]
-    console.close()
     assert statuses == [401, 413]
 
 
@@ -477,10 +409,6 @@ def test_body_size_limit_is_configurable(settings: Settings, clock: FakeClock) -
 @json_and_form
 def test_action_without_a_session_is_rejected(client: ApiClient, content_type: str, body: bytes) -> None:
     assert_rejected(post(client, body, content_type), 401, "login_required")
-
-
-@json_and_form
-def test_action_with_an_anonymous_session_is_rejected(client: ApiClient, content_type: str, body: bytes) -> None:
     client.open()
     assert_rejected(post(client, body, content_type), 401, "login_required")
 
@@ -508,23 +436,7 @@ def test_csrf_token_in_the_body_does_not_replace_the_header(demo: ApiClient) -> 
     assert_rejected(demo.send("POST", "/api/", {"Content-Type": FORM}, body), 403, "csrf_failed")
 
 
-def test_csrf_token_of_another_session_is_rejected(demo: ApiClient, other: ApiClient) -> None:
-    demo.cookies["csrftoken"] = other.token
-    assert_rejected(post(demo, VALID), 403, "csrf_failed")
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        {"Origin": "https://elsewhere.example"},
-        {"Origin": "null"},
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Sec_Fetch_Site": "same-site"},
-    ],
-    ids=str,
-)
-def test_cross_site_request_is_rejected(demo: ApiClient, header: Mapping[str, str]) -> None:
-    assert_rejected(post(demo, VALID, **header), 403, "csrf_failed")
+UNUSUAL_HOSTS = ("a b", "", "localhost:99999", '"><script>alert(1)</script>.localhost')
 
 
 @pytest.mark.parametrize(
@@ -532,13 +444,15 @@ def test_cross_site_request_is_rejected(demo: ApiClient, header: Mapping[str, st
     [
         "console.example.com",
         "127.0.0.1.example.com",
-        "[::1",
-        *(pytest.param(host, marks=pytest.mark.not_behind_nginx) for host in ("a b", "", "localhost:99999")),
+        "[1:2",
+        *(pytest.param(host, marks=pytest.mark.not_behind_nginx) for host in UNUSUAL_HOSTS),
     ],
 )
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("GET", "/api/"), ("POST", "/api/"), ("GET", "/nowhere")])
 def test_unknown_host_is_rejected(client: ApiClient, method: str, path: str, host: str) -> None:
-    assert_rejected(client.send(method, path, {"Host": host}), 400, "invalid_host")
+    reply = client.send(method, path, {"Host": host})
+    assert_rejected(reply, 400, "invalid_host")
+    assert reply.set_cookies == {}
 
 
 # Login
@@ -550,11 +464,6 @@ def test_login_requires_every_field(client: ApiClient, name: str) -> None:
     empty: dict[str, Any] = {name: ""}
     assert_rejected(client.login(**absent), 400, "missing_field", name)
     assert_rejected(client.login(**empty), 400, "missing_field", name)
-
-
-def test_login_requires_a_csrf_token(client: ApiClient) -> None:
-    assert_rejected(client.login(csrfmiddlewaretoken=None), 403, "csrf_failed")
-    assert_rejected(client.login(csrfmiddlewaretoken="0" * 64), 403, "csrf_failed")
 
 
 @pytest.mark.parametrize("region", ["nonsense", "https://identity.example.com/v3", "{base}?x", "{base}#x", " {base}"])
@@ -592,19 +501,12 @@ def test_logout_without_a_session_is_rejected(client: ApiClient) -> None:
     assert_rejected(client.logout(), 401, "login_required")
 
 
-def test_logout_without_a_csrf_token_is_rejected(demo: ApiClient) -> None:
-    assert_rejected(demo.send("POST", "/auth/logout/"), 403, "csrf_failed")
-
-
-def test_too_many_failed_logins_are_throttled(settings: Settings, clock: FakeClock) -> None:
-    console = InProcessTransport(Console(settings, clock))
-    client = ApiClient(console)
-    statuses = [client.login("demo", "wrong").status for _ in range(10)]
+def test_too_many_failed_logins_are_throttled(start_console: StartConsole) -> None:
+    client = start_console()
+    assert [client.login("demo", "wrong").status for _ in range(10)] == [401] * 10
     reply = client.login("demo", "wrong")
-    console.close()
-    assert statuses == [401] * 10
     assert_rejected(reply, 429, "too_many_requests")
-    assert 1 <= int(reply.header("Retry-After") or "") <= 60
+    assert reply.header("Retry-After") == "60"
     assert_common_headers(reply)
 
 
@@ -613,45 +515,26 @@ def test_too_many_failed_logins_are_throttled(settings: Settings, clock: FakeClo
 
 @pytest.mark.not_behind_nginx
 def test_order_of_checks_for_an_action(demo: ApiClient) -> None:
-    with_cookies = "; ".join(f"{name}={value}" for name, value in demo.cookies.items())
     headers = {"Host": "elsewhere.example", "Content-Type": "text/plain", "Cookie": "x=1", "X-CSRFToken": "wrong"}
-    body = b"\xff" * (LIMIT + 1)
-
-    def outcome() -> tuple[int, str, str | None]:
-        reply = demo.send("POST", "/api/", headers, body)
-        return reply.status, reply.error, reply.envelope.get("field")
-
-    outcomes = [outcome()]
-    del headers["Host"]
-    outcomes.append(outcome())
-    body = b"\xff"
-    outcomes.append(outcome())
-    headers["Content-Type"] = JSON
-    outcomes.append(outcome())
-    headers["Cookie"] = with_cookies
-    outcomes.append(outcome())
-    headers["X-CSRFToken"] = demo.token
-    outcomes.append(outcome())
-    body = b'{"domainId":false}'
-    outcomes.append(outcome())
-    body = b'{"domainId":false,"action":"Nonsense"}'
-    outcomes.append(outcome())
-    body = b'{"domainId":false,"action":"GetDomainDetail"}'
-    outcomes.append(outcome())
-    body = b'{"domainId":"0","action":"GetDomainDetail"}'
-    outcomes.append(outcome())
-    assert outcomes == [
-        (400, "invalid_host", None),
-        (413, "body_too_large", None),
-        (415, "unsupported_media_type", None),
-        (401, "login_required", None),
-        (403, "csrf_failed", None),
-        (400, "malformed_body", None),
-        (400, "missing_field", "action"),
-        (404, "unknown_action", "action"),
-        (400, "invalid_field", "domainId"),
-        (404, "domain_not_found", "domainId"),
+    right_host = {"Host": demo.transport.base.partition("//")[2]}
+    right_cookies = {"Cookie": "; ".join(f"{name}={value}" for name, value in demo.cookies.items())}
+    too_large = b"\xff" * (LIMIT + 1)
+    # Everything is wrong at first; each step corrects what was reported.
+    steps: list[tuple[dict[str, str], bytes, tuple[int, str, str | None]]] = [
+        ({}, too_large, (400, "invalid_host", None)),
+        (right_host, too_large, (413, "body_too_large", None)),
+        ({}, b"\xff", (415, "unsupported_media_type", None)),
+        ({"Content-Type": JSON}, b"\xff", (401, "login_required", None)),
+        (right_cookies, b"\xff", (403, "csrf_failed", None)),
+        ({"X-CSRFToken": demo.token}, b"\xff", (400, "malformed_body", None)),
+        ({}, b'{"domainId":false}', (400, "missing_field", "action")),
+        ({}, b'{"domainId":false,"action":"Nonsense"}', (404, "unknown_action", "action")),
+        ({}, b'{"domainId":false,"action":"GetDomainDetail"}', (400, "invalid_field", "domainId")),
+        ({}, b'{"domainId":"0","action":"GetDomainDetail"}', (404, "domain_not_found", "domainId")),
     ]
+    for correction, body, expected in steps:
+        headers |= correction
+        assert_rejected(demo.send("POST", "/api/", headers, body), *expected)
 
 
 @pytest.mark.not_behind_nginx
@@ -659,36 +542,21 @@ def test_order_of_checks_for_a_login(client: ApiClient) -> None:
     client.open()
     headers = {"Host": "elsewhere.example", "Content-Type": JSON}
     fields = {"csrfmiddlewaretoken": "wrong", "region": "nonsense", "padding": "x" * LIMIT}
-
-    def outcome() -> tuple[int, str, str | None]:
-        reply = client.send("POST", "/auth/login/", headers, urlencode(fields).encode())
-        return reply.status, reply.error, reply.envelope.get("field")
-
-    outcomes = [outcome()]
-    del headers["Host"]
-    outcomes.append(outcome())
-    del fields["padding"]
-    outcomes.append(outcome())
-    headers["Content-Type"] = FORM
-    outcomes.append(outcome())
-    fields["csrfmiddlewaretoken"] = client.token
-    outcomes.append(outcome())
-    fields["username"] = UNKNOWN_USER
-    outcomes.append(outcome())
-    fields["password"] = "wrong"
-    outcomes.append(outcome())
-    fields["region"] = f"{client.transport.base}/v3"
-    outcomes.append(outcome())
-    assert outcomes == [
-        (400, "invalid_host", None),
-        (413, "body_too_large", None),
-        (415, "unsupported_media_type", None),
-        (403, "csrf_failed", None),
-        (400, "missing_field", "username"),
-        (400, "missing_field", "password"),
-        (400, "unknown_region", "region"),
-        (401, "invalid_credentials", None),
+    right_host = {"Host": client.transport.base.partition("//")[2]}
+    steps: list[tuple[dict[str, str], dict[str, str], tuple[int, str, str | None]]] = [
+        ({}, {}, (400, "invalid_host", None)),
+        (right_host, {}, (413, "body_too_large", None)),
+        ({}, {"padding": ""}, (415, "unsupported_media_type", None)),
+        ({"Content-Type": FORM}, {}, (403, "csrf_failed", None)),
+        ({}, {"csrfmiddlewaretoken": client.token}, (400, "missing_field", "username")),
+        ({}, {"username": UNKNOWN_USER}, (400, "missing_field", "password")),
+        ({}, {"password": "wrong"}, (400, "unknown_region", "region")),
+        ({}, {"region": f"{client.transport.base}/v3"}, (401, "invalid_credentials", None)),
     ]
+    for header_correction, field_correction, expected in steps:
+        headers |= header_correction
+        fields |= field_correction
+        assert_rejected(client.send("POST", "/auth/login/", headers, urlencode(fields).encode()), *expected)
 
 
 def test_order_of_checks_for_a_logout(demo: ApiClient) -> None:
@@ -701,44 +569,21 @@ def test_order_of_checks_for_a_logout(demo: ApiClient) -> None:
 
 # Languages
 
-LANGUAGES = [
-    (None, "en"),
-    ("en", "en"),
-    ("zh", "zh"),
-    ("zh-CN,zh;q=0.9,en;q=0.8", "zh"),
-    ("en;q=0.8,zh;q=0.9", "zh"),
-    ("en-GB,en;q=0.9,zh;q=0.8", "en"),
-    ("zh;q=0.5,en;q=0.5", "en"),
-    ("fr,de;q=0.5", "en"),
-    ("fr,zh;q=0.1", "zh"),
-    ("zh;q=0", "en"),
-    ("*", "en"),
-]
+LANGUAGES = [(None, "en"), ("zh", "zh"), ("zh-CN,zh;q=0.9,en;q=0.8", "zh"), ("en-GB,en;q=0.9,zh;q=0.8", "en")]
 
 
 def _is_chinese(message: str) -> bool:
     return re.search("[一-鿿]", message) is not None
 
 
-def _language_header(language: str | None) -> dict[str, str]:
-    return {} if language is None else {"Accept_Language": language}
-
-
 @pytest.mark.parametrize(("header", "language"), LANGUAGES)
-def test_error_message_follows_accept_language(demo: ApiClient, header: str | None, language: str) -> None:
-    reply = post(demo, b"{}", **_language_header(header))
-    assert_rejected(reply, 400, "missing_field", "action")
-    assert _is_chinese(reply.envelope["message"]) == (language == "zh")
+def test_messages_follow_accept_language(demo: ApiClient, header: str | None, language: str) -> None:
+    headers = {} if header is None else {"Accept_Language": header}
+    for reply in (post(demo, b"{}", **headers), post(demo, VALID, **headers)):
+        assert _is_chinese(reply.envelope["message"]) == (language == "zh")
 
 
-@pytest.mark.parametrize(("header", "language"), LANGUAGES)
-def test_success_message_follows_accept_language(demo: ApiClient, header: str | None, language: str) -> None:
-    assert _is_chinese(post(demo, VALID, **_language_header(header)).envelope["message"]) == (language == "zh")
-
-
-@pytest.mark.parametrize(
-    "action", ["GetUsageLimits", "GetFlavors", "GetUrlList", "GetNews", "GetConsumptionsEstimated", "GetDomainDetail"]
-)
+@pytest.mark.parametrize("action", ACTIONS)
 def test_data_does_not_depend_on_the_language(demo: ApiClient, action: str) -> None:
     body = json.dumps({"action": action, "domainId": "206814"}).encode()
     replies = [post(demo, body, Accept_Language=language) for language in ("en", "zh")]
@@ -787,30 +632,18 @@ REQUESTS = {
 }
 
 
-def _send_request(demo: ApiClient, kind: str, more: Mapping[str, str]) -> Reply:
-    status, method, path, headers, body = REQUESTS[kind]
-    reply = demo.send(method, path, {"X-CSRFToken": demo.token, **headers, **more}, body)
-    assert reply.status == status
-    return reply
-
-
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_every_response_has_the_common_headers(demo: ApiClient, kind: str) -> None:
-    # The page is the same for everyone and contains nothing personal.
-    assert_common_headers(_send_request(demo, kind, {}), "no-cache" if "page" in kind else "no-store")
-
-
-@pytest.mark.parametrize("kind", REQUESTS)
-def test_every_response_returns_the_clients_request_id(demo: ApiClient, kind: str) -> None:
-    given = "Mine-1_2.3"
-    assert _send_request(demo, kind, {"X-Request-ID": given}).header("X-Request-ID") == given
-
-
-@pytest.mark.parametrize("kind", REQUESTS)
-def test_no_response_has_cors_headers(demo: ApiClient, kind: str) -> None:
     preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-csrftoken"}
-    reply = _send_request(demo, kind, preflight)
-    assert [name for name, _ in reply.headers if name.lower().startswith("access-control-")] == []
+    status, method, path, headers, body = REQUESTS[kind]
+    more = {"X-CSRFToken": demo.token, "X-Request-ID": "Mine-1_2.3", **preflight}
+    reply = demo.send(method, path, more | headers, body)
+    assert reply.status == status
+    # The page is the same for everyone and contains nothing personal.
+    assert_common_headers(reply, "no-cache" if "page" in kind else "no-store")
+    assert reply.header("X-Request-ID") == "Mine-1_2.3"
+    assert set(reply.set_cookies) == ({"sessionid", "csrftoken"} if "service info" in kind else set())
+    assert reply.body == b"" or "HEAD" not in kind
 
 
 def test_login_and_logout_have_the_common_headers(client: ApiClient) -> None:
@@ -856,15 +689,6 @@ class FailingIdentity(FailingBackend):
         raise self.problem
 
 
-ACTIONS: dict[str, dict[str, Any]] = {
-    "GetUsageLimits": {},
-    "GetFlavors": {},
-    "GetUrlList": {},
-    "GetNews": {},
-    "GetConsumptionsEstimated": {},
-    "GetDomainDetail": {"domainId": "206813"},
-}
-
 BACKEND_ERRORS = pytest.mark.parametrize(
     ("problem", "status", "error"),
     [
@@ -878,15 +702,13 @@ BACKEND_ERRORS = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def failing(settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiClient]:
+def failing(start_console: StartConsole, monkeypatch: pytest.MonkeyPatch) -> ApiClient:
     """A client logged in to a console whose cloud and content backends fail."""
     monkeypatch.setattr("cloudconsole.server.app.EmbeddedCloud", FailingBackend)
     monkeypatch.setattr("cloudconsole.server.app.EmbeddedContent", FailingBackend)
-    console = InProcessTransport(Console(settings, clock))
-    client = ApiClient(console)
+    client = start_console()
     assert client.login().status == 200
-    yield client
-    console.close()
+    return client
 
 
 def assert_backend_error(reply: Reply, status: int, error: str) -> None:
@@ -914,42 +736,22 @@ def test_backend_error_message_follows_accept_language(failing: ApiClient) -> No
 
 
 @BACKEND_ERRORS
-def test_backend_error_of_a_login_is_never_invalid_credentials(
-    settings: Settings,
-    clock: FakeClock,
-    monkeypatch: pytest.MonkeyPatch,
-    problem: Exception,
-    status: int,
-    error: str,
+def test_backend_error_of_a_login_is_no_failed_attempt(
+    start_console: StartConsole, monkeypatch: pytest.MonkeyPatch, problem: Exception, status: int, error: str
 ) -> None:
     monkeypatch.setattr(FailingIdentity, "problem", problem)
     monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", FailingIdentity)
-    console = InProcessTransport(Console(settings, clock))
-    reply = ApiClient(console).login()
-    console.close()
-    assert_backend_error(reply, status, error)
-    assert reply.set_cookies == {}
+    client = start_console()
+    # As an attempt, the eleventh would be throttled.
+    for _ in range(11):
+        reply = client.login()
+        assert_backend_error(reply, status, error)
+        assert reply.set_cookies == {}
 
 
-def test_backend_error_of_a_login_is_not_a_failed_attempt(
-    settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", FailingIdentity)
-    console = InProcessTransport(Console(settings, clock))
-    client = ApiClient(console)
-    statuses = {client.login().status for _ in range(12)}
-    console.close()
-    assert statuses == {502}
-
-
-def test_too_many_concurrent_logins_are_rejected(
-    settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_concurrent_logins_are_rejected(start_console: StartConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloudconsole.server.app.QUEUE_LIMIT", 0)
-    console = InProcessTransport(Console(settings, clock))
-    reply = ApiClient(console).login()
-    console.close()
-    assert_backend_error(reply, 503, "unavailable")
+    assert_backend_error(start_console().login(), 503, "unavailable")
 
 
 @pytest.mark.parametrize(
@@ -963,30 +765,24 @@ def test_too_many_concurrent_logins_are_rejected(
     ],
 )
 def test_unreadable_store_is_unavailable_until_repaired(
-    data: Path, settings: Settings, clock: FakeClock, table: str, action: str
+    data: Path, start_console: StartConsole, table: str, action: str
 ) -> None:
-    console = InProcessTransport(Console(settings, clock))
-    client = ApiClient(console)
+    client = start_console()
     client.login()
-    store = open_engine(data, "cloud")
     replies = []
     for statement in (f"ALTER TABLE {table} RENAME TO away", f"ALTER TABLE away RENAME TO {table}"):
-        with store.begin() as connection:
+        with write_transaction(data, "cloud") as connection:
             connection.execute(text(statement))
         replies.append(client.call(action))
-    store.dispose()
-    console.close()
     assert_backend_error(replies[0], 503, "unavailable")
     assert replies[1].status == 200
 
 
-def test_stopping_console_rejects_new_requests(settings: Settings, clock: FakeClock) -> None:
-    console = InProcessTransport(Console(settings, clock))
-    console.console.draining = True
-    replies = [
-        ApiClient(console).send(method, path) for method, path in (("GET", "/api/"), ("GET", "/"), ("POST", "/api/"))
-    ]
-    console.close()
-    for reply in replies:
+def test_stopping_console_rejects_new_requests(start_console: StartConsole) -> None:
+    client = start_console()
+    assert isinstance(client.transport, InProcessTransport)
+    client.transport.console.draining = True
+    for method, path in (("GET", "/api/"), ("GET", "/"), ("POST", "/api/")):
+        reply = client.send(method, path)
         assert_backend_error(reply, 503, "unavailable")
         assert (reply.header("Connection") or "").lower() == "close"

@@ -5,12 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from cloudconsole.server import writer
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.http import login_queue, login_service
 from tests.harness import FakeClock, InProcessTransport
 from tests.stores import copy_store
 
 StartConsole = Callable[..., InProcessTransport]
+
+
+@pytest.fixture(autouse=True)
+def _no_server_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let logins and writes take as long as they need on a busy machine."""
+    monkeypatch.setattr(login_queue, "WAIT_SECONDS", 600)
+    monkeypatch.setattr(login_service, "WRITE_SECONDS", 600)
+    monkeypatch.setattr(writer, "BUSY_SECONDS", 600)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -99,3 +100,23 @@ def record_replication_waits(monkeypatch: pytest.MonkeyPatch) -> list[Writer]:
 
     monkeypatch.setattr(Writer, "wait_for_replicas", wait_for_replicas)
     return waits
+
+
+class Page(HTMLParser):
+    """The tags, ids and links of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    @property
+    def ids(self) -> list[str | None]:
+        return [attributes["id"] for _, attributes in self.tags if "id" in attributes]
+
+    @property
+    def links(self) -> list[str | None]:
+        return [attributes["href"] for _, attributes in self.tags if "href" in attributes]

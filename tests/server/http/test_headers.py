@@ -4,7 +4,6 @@ import pytest
 
 from cloudconsole.server.http.request import HeaderPairs, Headers, HeadersCache
 
-TOKEN = "f" * 64
 SESSION = "s" + "0" * 48
 
 
@@ -41,20 +40,6 @@ def test_the_first_request_may_have_no_headers() -> None:
 def test_repeated_headers_are_joined() -> None:
     headers = Headers([(b"cookie", b"a=1"), (b"host", b"x"), (b"cookie", b"b=2"), (b"host", b"y")])
     assert (headers.header(b"cookie"), headers.host) == ("a=1; b=2", "x, y")
-
-
-@pytest.mark.parametrize("cookies", ["", "csrftoken=", f"csrftoken={TOKEN[1:]}", f"other={TOKEN}"])
-def test_a_token_needs_its_matching_csrf_cookie(cookies: str) -> None:
-    assert not Headers(_pairs(x_csrftoken=TOKEN, cookie=cookies)).has_csrf_cookie
-
-
-@pytest.mark.parametrize("cookies", [f"csrftoken={TOKEN}", f"csrftoken=abc; csrftoken={TOKEN}"])
-def test_the_matching_csrf_cookie_is_found_among_several(cookies: str) -> None:
-    assert Headers(_pairs(x_csrftoken=TOKEN, cookie=cookies)).has_csrf_cookie
-
-
-def test_a_csrf_cookie_without_a_token_does_not_match() -> None:
-    assert not Headers(_pairs(cookie=f"csrftoken={TOKEN}")).has_csrf_cookie
 
 
 @pytest.mark.parametrize("value", ["s" + "0" * 47, "s" + "0" * 49, "S" + "0" * 48, "a" + "0" * 48, "s" + "G" * 48])

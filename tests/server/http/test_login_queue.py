@@ -1,26 +1,16 @@
 """Concurrency limit of password checks: no user or network takes all slots, so that others can still log in."""
 
 import asyncio
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Hashable
+from typing import Any
 
 import pytest
-from sqlalchemy import insert
 
-from cloudconsole.backends.embedded import identity
-from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
 from cloudconsole.server.http import login_queue as module
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter, Priority
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.passwords import password_matches
-from cloudconsole.store.tables import login_failures
-from tests.harness import FakeClock, InProcessTransport, Reply
+from tests.harness import InProcessTransport
 from tests.server.http.test_login_throttle import VALID_LOGIN, Guesser
-from tests.stores import write_transaction
-
-SHARE = QUEUE_LIMIT // 2
 
 
 class HeldLogins:
@@ -48,7 +38,7 @@ class HeldLogins:
 
     async def release_all(self) -> list[str]:
         """Release all attempts as they are served; return the users in that order."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while self._limiter.waiting:
                 for user in self.served:
                     self.release(user)
@@ -120,12 +110,12 @@ def test_a_flood_of_trusted_attempts_does_not_starve_others() -> None:
 def test_a_network_that_retries_before_retry_after_is_suspect() -> None:
     async def retry_early() -> list[str]:
         logins = HeldLogins(ConcurrencyLimiter(2, at_once=1, retry_after=3600))
-        await logins.start(Priority.PLAIN, "first", "net1")
+        first = await logins.start(Priority.PLAIN, "first", "net1")
         await logins.start(Priority.PLAIN, "second", "net2")
         with pytest.raises(Unavailable):
             await (await logins.start(Priority.PLAIN, "third", "impatient"))
         logins.release("first")
-        await asyncio.sleep(0.01)
+        await first
         # A slot is free again, but not for suspect attempts.
         with pytest.raises(Unavailable):
             await (await logins.start(Priority.PLAIN, "third", "impatient"))
@@ -166,134 +156,78 @@ def test_an_attempt_that_waits_too_long_is_rejected(monkeypatch: pytest.MonkeyPa
     asyncio.run(wait())
 
 
-@pytest.fixture
-def checks_allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """No password check finishes before this is set."""
-    event = threading.Event()
-
-    def blocked(password_hash: str, password: str) -> bool:
-        assert event.wait(timeout=60)
-        return password_matches(password_hash, password)
-
-    monkeypatch.setattr(identity, "password_matches", blocked)
-    yield event
-    event.set()
+# The console's use of the queue.
 
 
-class LoginFlood:
-    """More concurrent logins than the queue holds, each with an address and a user; then one more login."""
+class RecordedAttempts:
+    """Attempts as the queue gets them; from `start`, it rejects each without a password check."""
 
-    def __init__(self, transport: InProcessTransport, checks_allowed: threading.Event) -> None:
-        self._wire = transport
-        self._checks_allowed = checks_allowed
-        self._guesser = Guesser(transport)
+    def __init__(self, transport: InProcessTransport, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._transport = transport
+        self._monkeypatch = monkeypatch
+        self._attempts: list[tuple[Priority, Hashable, Hashable]] = []
 
-    def run(self, attempts: list[tuple[str, str, str]], then: tuple[str, str, str]) -> tuple[Counter[int], Reply]:
-        """Return the number of each status, and the response to a login sent once all others wait or are rejected."""
-        return self._wire.gather(self._run(attempts, then))[0]  # type: ignore[no-any-return]
+    def start(self) -> None:
+        def record(_limiter: ConcurrencyLimiter, *attempt: Any) -> None:
+            self._attempts.append(attempt)
+            raise Unavailable(3)
 
-    async def _run(
-        self, attempts: list[tuple[str, str, str]], then: tuple[str, str, str]
-    ) -> tuple[Counter[int], Reply]:
-        self._checks_allowed.clear()
-        tasks = [await self._start(*each) for each in attempts]
-        await self._wait_until(lambda: self._waiting + sum(task.done() for task in tasks) == len(tasks))
-        before = self._waiting
-        other = await self._start(*then)
-        await self._wait_until(lambda: self._waiting > before or other.done())
-        self._checks_allowed.set()
-        replies = await asyncio.gather(*tasks)
-        for reply in replies:
-            assert reply.status != 503 or (reply.error, reply.header("Retry-After")) == ("unavailable", "3")
-        return Counter(reply.status for reply in replies), await other
+        self._monkeypatch.setattr(ConcurrencyLimiter, "slot", record)
 
-    def guesser_at(self, address: str) -> Guesser:
-        """For logins before the flood: their passwords are checked immediately."""
-        self._checks_allowed.set()
-        return Guesser(self._wire, address)
-
-    @property
-    def _waiting(self) -> int:
-        return self._wire.console._watched[0].waiting
-
-    async def _start(self, address: str, username: str, password: str) -> "asyncio.Task[Reply]":
-        self._wire.address = address
-        task = asyncio.ensure_future(self._guesser.aguess(username, password))
-        # The task reads the address in its first step.
-        await asyncio.sleep(0)
-        return task
-
-    async def _wait_until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60):
-            while not condition():  # noqa: ASYNC110
-                await asyncio.sleep(0.001)
+    def attempt(self, address: str, username: str = "demo") -> tuple[Priority, Hashable, Hashable]:
+        reply = Guesser(self._transport, address).guess(username)
+        assert (reply.error, reply.header("Retry-After")) == ("unavailable", "3")
+        return self._attempts[-1]
 
 
 @pytest.fixture
-def flood(transport: InProcessTransport, checks_allowed: threading.Event) -> LoginFlood:
-    return LoginFlood(transport, checks_allowed)
+def recorded(transport: InProcessTransport, monkeypatch: pytest.MonkeyPatch) -> RecordedAttempts:
+    return RecordedAttempts(transport, monkeypatch)
 
 
-OTHER_LOGIN = ("198.51.100.1", "other", "console-other")
+def test_addresses_of_an_ipv6_site_are_one_network(recorded: RecordedAttempts) -> None:
+    recorded.start()
+    addresses = ("2001:db8::1", "2001:db8:0:ff::1", "2001:db8:1::1", "192.0.2.1", "192.0.2.2")
+    first, same_site, *others = (recorded.attempt(address)[2] for address in addresses)
+    assert first == same_site
+    assert len({first, *others}) == 4
 
 
-def test_one_account_from_many_addresses_leaves_slots_for_others(flood: LoginFlood) -> None:
-    everywhere = [(f"192.0.2.{number}", *VALID_LOGIN) for number in range(QUEUE_LIMIT + 10)]
-    statuses, other = flood.run(everywhere, OTHER_LOGIN)
-    assert statuses == {200: SHARE, 503: QUEUE_LIMIT + 10 - SHARE}
-    assert other.status == 200
+def test_users_are_told_apart(recorded: RecordedAttempts) -> None:
+    recorded.start()
+    users = [recorded.attempt("192.0.2.1", username)[1] for username in ("demo", "demo", "other")]
+    assert users[0] == users[1] != users[2]
 
 
-def test_one_address_with_many_accounts_leaves_slots_for_others(flood: LoginFlood) -> None:
-    everyone = [("192.0.2.7", f"user{number}", "wrong") for number in range(QUEUE_LIMIT + 10)]
-    statuses, other = flood.run(everyone, OTHER_LOGIN)
-    assert statuses == {401: SHARE, 503: QUEUE_LIMIT + 10 - SHARE}
-    assert other.status == 200
-
-
-def test_an_ipv6_network_counts_as_one_address(flood: LoginFlood) -> None:
-    everyone = [(f"2001:db8::{number:x}", f"user{number}", "wrong") for number in range(QUEUE_LIMIT + 10)]
-    statuses, other = flood.run(everyone, OTHER_LOGIN)
-    assert statuses == {401: SHARE, 503: QUEUE_LIMIT + 10 - SHARE}
-    assert other.status == 200
-
-
-def test_an_ipv6_site_counts_as_one_network(flood: LoginFlood) -> None:
-    everyone = [(f"2001:db8:0:{number:x}::1", f"user{number}", "wrong") for number in range(QUEUE_LIMIT + 10)]
-    statuses, other = flood.run(everyone, OTHER_LOGIN)
-    assert statuses == {401: SHARE, 503: QUEUE_LIMIT + 10 - SHARE}
-    assert other.status == 200
-
-
-ATTACKERS = [f"203.0.113.{number}" for number in range(QUEUE_LIMIT + 50)]
-
-
-def test_a_recently_used_account_logs_in_while_slots_are_taken(
-    transport: InProcessTransport, flood: LoginFlood
+@pytest.mark.parametrize(
+    ("logged_in", "failed", "attempt", "tier"),
+    [
+        pytest.param(None, None, ("192.0.2.1", "demo"), Priority.PLAIN, id="nothing known"),
+        pytest.param("192.0.2.1", None, ("192.0.2.1", "demo"), Priority.TRUSTED, id="account used here"),
+        pytest.param(
+            "192.0.2.1", "192.0.2.1", ("192.0.2.1", "demo"), Priority.TRUSTED, id="account used here, failures"
+        ),
+        pytest.param("192.0.2.1", None, ("192.0.2.2", "demo"), Priority.PLAIN, id="account used elsewhere"),
+        pytest.param("192.0.2.1", None, ("192.0.2.1", "other"), Priority.PLAIN, id="another account used here"),
+        pytest.param("192.0.2.1", "192.0.2.1", ("192.0.2.1", "other"), Priority.PLAIN, id="another account, failures"),
+        pytest.param("192.0.2.1", "192.0.2.2", ("192.0.2.2", "demo"), Priority.SUSPECT, id="only failures here"),
+        pytest.param(None, "2001:db8::1", ("2001:db8:0:ff::1", "demo"), Priority.SUSPECT, id="failures in the site"),
+        pytest.param(
+            "2001:db8::1", None, ("2001:db8:0:ff::1", "demo"), Priority.TRUSTED, id="account used in the site"
+        ),
+    ],
+)
+def test_priority_follows_recent_logins_and_failures_of_the_network(
+    transport: InProcessTransport,
+    recorded: RecordedAttempts,
+    logged_in: str | None,
+    failed: str | None,
+    attempt: tuple[str, str],
+    tier: Priority,
 ) -> None:
-    address, *account = OTHER_LOGIN
-    assert flood.guesser_at(address).guess(*account).status == 200
-    statuses, known = flood.run([(each, f"user of {each}", "wrong") for each in ATTACKERS], OTHER_LOGIN)
-    assert statuses == {401: QUEUE_LIMIT, 503: len(ATTACKERS) - QUEUE_LIMIT}
-    assert known.status == 200
-
-
-def test_password_guesses_do_not_lock_out_the_accounts_user(flood: LoginFlood) -> None:
-    assert flood.guesser_at("198.51.100.1").guess(*VALID_LOGIN).status == 200
-    statuses, known = flood.run([(each, VALID_LOGIN[0], "wrong") for each in ATTACKERS], ("198.51.100.1", *VALID_LOGIN))
-    assert statuses == {401: SHARE, 503: len(ATTACKERS) - SHARE}
-    assert known.status == 200
-
-
-def test_networks_with_failures_leave_slots_for_others(flood: LoginFlood, clock: FakeClock, data: Path) -> None:
-    failures = [{"network": each, "user_hash": b"", "at": int(clock.now())} for each in ATTACKERS]
-    with write_transaction(data, "activity") as connection:
-        connection.execute(insert(login_failures), failures)
-    statuses, other = flood.run([(each, f"user of {each}", "wrong") for each in ATTACKERS], OTHER_LOGIN)
-    assert statuses == {401: SHARE, 503: len(ATTACKERS) - SHARE}
-    assert other.status == 200
-
-
-def test_a_rejected_address_can_log_in_later(flood: LoginFlood, transport: InProcessTransport) -> None:
-    flood.run([("192.0.2.7", *VALID_LOGIN)] * (QUEUE_LIMIT + 10), OTHER_LOGIN)
-    assert Guesser(transport, "192.0.2.7").guess(*VALID_LOGIN).status == 200
+    if logged_in is not None:
+        assert Guesser(transport, logged_in).guess(*VALID_LOGIN).status == 200
+    if failed is not None:
+        Guesser(transport, failed).fail(1, "nobody")
+    recorded.start()
+    assert recorded.attempt(*attempt)[0] == tier

@@ -13,8 +13,6 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.proxy import ProxyPolicy
 from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.errors import InvalidHost
-from tests.harness import InProcessTransport
-from tests.server.http.conftest import StartConsole
 
 PROXY: Final = "10.0.0.1"
 PUBLIC: Final = "https://console.example.com"
@@ -65,134 +63,75 @@ BEHIND_PROXY: Final = Settings(data=Path(), host="0.0.0.0", proxies=(ip_network(
 
 LOOPBACK_HOSTS: Final = [
     "127.0.0.1",
-    "127.0.0.1:8000",
-    "127.0.0.1:1",
-    "127.9.8.7",
-    "localhost",
+    "127.9.8.7:1",
     "LOCALHOST:8000",
-    "localhost.",
     "localhost.:8000",
     "console.localhost",
-    "[::1]",
-    "[::1]:8000",
     "[0:0:0:0:0:0:0:1]:8000",
 ]
 OTHER_HOSTS: Final = [
-    "console.example.com",
     "evil.example:8000",
     "localhost.evil.example",
     "127.0.0.1.evil.example",
     "notlocalhost",
-    "192.0.2.1",
     "0.0.0.0",
     "[2001:db8::1]",
     "[::]",
-    "xn--bcher-kva.example",
     "under_score.example",
 ]
 MALFORMED_HOSTS: Final = [
     "",
-    " ",
     ":8000",
     "local host",
     "localhost:8000:1",
-    "localhost:port",
-    "localhost:-1",
-    "localhost:65536",
-    "localhost:123456",
     "localhost:8000 ",
     "localhost/",
-    "http://localhost",
-    "user@localhost",
     "localhost@evil.example",
     "localhost,evil.example",
     "localhost#",
-    "localhost?",
     "localhost\\",
     ".localhost",
     "localhost..",
     "a..localhost",
     "-a.localhost",
-    "a-.localhost",
     "*.localhost",
     "%6cocalhost",
-    "l\xf6calhost",
     "::1",
     "[::1",
-    "::1]",
     "[::1]8000",
-    "[::g]",
     "[127.0.0.1]",
     "[fe80::1%25eth0]",
-    "[]",
     "a" * 64 + ".localhost",
     "a." * 124 + "localhost",
 ]
 
 
-@pytest.mark.parametrize("host", LOOPBACK_HOSTS)
-def test_bound_to_loopback_every_loopback_host_is_served(host: str) -> None:
-    assert is_served(LOOPBACK_BOUND, host)
-
-
-@pytest.mark.parametrize("host", OTHER_HOSTS)
-def test_bound_to_loopback_no_other_host_is_served(host: str) -> None:
-    assert not is_served(LOOPBACK_BOUND, host)
-
-
-@pytest.mark.parametrize("bound", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
-def test_every_loopback_address_counts_as_loopback(bound: str) -> None:
-    settings = replace(LOOPBACK_BOUND, host=bound)
-    assert is_served(settings, "localhost")
-    assert not is_served(settings, "evil.example")
-
-
-@pytest.mark.parametrize("host", [*LOOPBACK_HOSTS, *OTHER_HOSTS])
-@pytest.mark.parametrize("bound", ["0.0.0.0", "::", "192.0.2.1"])
-def test_bound_elsewhere_any_well_formed_host_is_served_by_default(host: str, bound: str) -> None:
-    assert is_served(replace(WILDCARD_BOUND, host=bound), host)
-
-
-@pytest.mark.parametrize("host", MALFORMED_HOSTS)
-@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, WILDCARD_BOUND])
-def test_a_malformed_host_is_rejected(settings: Settings, host: str) -> None:
-    assert not is_served(settings, host)
+@pytest.mark.parametrize("host", [*LOOPBACK_HOSTS, *OTHER_HOSTS, *MALFORMED_HOSTS])
+def test_by_default_the_bound_address_decides_which_hosts_are_served(host: str) -> None:
+    for bound in ("127.0.0.1", "127.0.0.2", "::1", "localhost"):
+        assert is_served(replace(LOOPBACK_BOUND, host=bound), host) == (host in LOOPBACK_HOSTS)
+    for bound in ("0.0.0.0", "::", "192.0.2.1"):
+        assert is_served(replace(WILDCARD_BOUND, host=bound), host) == (host not in MALFORMED_HOSTS)
 
 
 @pytest.mark.parametrize(
-    ("host", "served"),
+    ("settings", "host", "served"),
     [
-        ("console.example.com", True),
-        ("CONSOLE.Example.Com:8443", True),
-        ("console.example.com.", True),
-        ("[2001:db8::1]:8000", True),
-        ("[2001:DB8:0::1]", True),
-        ("www.console.example.com", False),
-        ("example.com", False),
-        ("console.example.com.evil.example", False),
-        ("localhost", False),
-        ("127.0.0.1", False),
-        ("[::1]", False),
+        (HOSTS_SET, "CONSOLE.Example.Com.:8443", True),
+        (HOSTS_SET, "[2001:DB8:0::1]:8000", True),
+        (HOSTS_SET, "www.console.example.com", False),
+        (HOSTS_SET, "console.example.com.evil.example", False),
+        (HOSTS_SET, "localhost", False),
+        (HOSTS_SET, "[::1]", False),
+        (PUBLIC_SET, "console.example.com:8000", True),
+        (PUBLIC_SET, "www.console.example.com", False),
+        (PUBLIC_SET, "192.0.2.1", False),
+        (replace(PUBLIC_SET, hosts=("console.example.com", "inside.example")), "inside.example", True),
     ],
 )
 @pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
-def test_only_configured_hosts_are_served(bound: str, host: str, served: bool) -> None:
-    assert is_served(replace(HOSTS_SET, host=bound), host) == served
-
-
-@pytest.mark.parametrize(
-    ("host", "served"),
-    [
-        ("console.example.com", True),
-        ("console.example.com:8000", True),
-        ("evil.example", False),
-        ("www.console.example.com", False),
-        ("192.0.2.1", False),
-    ],
-)
-@pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
-def test_only_the_host_of_the_public_origin_is_served(bound: str, host: str, served: bool) -> None:
-    assert is_served(replace(PUBLIC_SET, host=bound), host) == served
+def test_only_configured_hosts_are_served(settings: Settings, bound: str, host: str, served: bool) -> None:
+    assert is_served(replace(settings, host=bound), host) == served
 
 
 @pytest.mark.parametrize(("bound", "served"), [("127.0.0.1", True), ("0.0.0.0", False)])
@@ -250,21 +189,6 @@ def test_the_longest_host_name_is_served_with_its_port() -> None:
     assert not is_served(WILDCARD_BOUND, f"{longest}d:65535")
 
 
-# Responses and warnings.
-
-
-@pytest.mark.parametrize("path", ["/", "/api/", "/api", "/auth/login/", "/auth/logout/", "/nowhere"])
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_a_foreign_host_is_rejected_on_every_path(transport: InProcessTransport, path: str, method: str) -> None:
-    reply = transport.send(method, path, [("Host", "evil.example")])
-    assert (reply.status, reply.error) == (400, "invalid_host")
-    assert reply.set_cookies == {}
-
-
-def test_a_rejected_host_is_not_echoed(transport: InProcessTransport) -> None:
-    assert b"evil" not in transport.send("GET", "/api/", [("Host", "evil.example")]).body
-
-
 @pytest.mark.parametrize(
     ("settings", "warns"),
     [(LOOPBACK_BOUND, False), (WILDCARD_BOUND, True), (HOSTS_SET, False), (PUBLIC_SET, False)],
@@ -274,13 +198,6 @@ def test_serving_any_host_logs_a_warning(settings: Settings, warns: bool, caplog
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert bool(warnings) == warns
     assert all("hosts" in record.getMessage() for record in warnings)
-
-
-def test_the_console_warns_at_startup(
-    settings: Settings, start_console: StartConsole, caplog: pytest.LogCaptureFixture
-) -> None:
-    start_console(replace(settings, host="0.0.0.0"))
-    assert any(record.levelno == logging.WARNING for record in caplog.records)
 
 
 # The public origin.
@@ -354,7 +271,7 @@ def test_a_forwarded_host_is_checked_like_any_other() -> None:
 
 @pytest.mark.parametrize(
     ("header", "host"),
-    [("evil.example, shop.example", "shop.example"), ("shop.example", "shop.example"), ("", "inside")],
+    [("evil.example, shop.example", "shop.example"), ("", "inside")],
 )
 def test_the_nearest_of_several_forwarded_hosts_is_used(header: str, host: str) -> None:
     assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_host=header).host == host
@@ -365,22 +282,14 @@ def test_the_nearest_of_several_forwarded_hosts_is_used(header: str, host: str) 
     [
         ("203.0.113.9", "203.0.113.9"),
         ("198.51.100.1, 203.0.113.9", "203.0.113.9"),
-        ("198.51.100.1,203.0.113.9", "203.0.113.9"),
-        ("203.0.113.9, 10.0.0.2", "203.0.113.9"),
         ("198.51.100.1, 203.0.113.9, 10.0.0.3, 10.0.0.2", "203.0.113.9"),
         ("203.0.113.9:4711", "203.0.113.9"),
-        ("2001:db8::9", "2001:db8::9"),
         ("2001:DB8:0:0::9", "2001:db8::9"),
-        ("[2001:db8::9]", "2001:db8::9"),
         ("[2001:db8::9]:4711", "2001:db8::9"),
-        ("fe80::9%eth0", "fe80::9"),
         ("::ffff:203.0.113.9", "203.0.113.9"),
-        ("198.51.100.1, ::ffff:203.0.113.9", "203.0.113.9"),
         ("10.0.0.3, 10.0.0.2", PROXY),
         ("::ffff:10.0.0.2", PROXY),
         ("", PROXY),
-        (",", PROXY),
-        ("unknown", PROXY),
         ("198.51.100.1, unknown", PROXY),
         ("198.51.100.1, ", PROXY),
         ("198.51.100.1, 203.0.113.999", PROXY),
@@ -390,7 +299,3 @@ def test_the_nearest_of_several_forwarded_hosts_is_used(header: str, host: str) 
 )
 def test_the_address_is_the_nearest_that_is_not_a_proxy(chain: str, address: str) -> None:
     assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_for=chain).address == address
-
-
-def test_without_x_forwarded_for_the_address_is_the_proxys() -> None:
-    assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY).address == PROXY

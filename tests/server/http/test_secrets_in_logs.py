@@ -1,7 +1,6 @@
 """Secrets stay out of logs, crashes reveal no details, and the request id links a response to its log records."""
 
 import logging
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +9,7 @@ import pytest
 
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.logging import configure_logging, current_request_id
+from cloudconsole.server.logging import current_request_id
 from tests.harness import JSON, ApiClient, FakeClock, InProcessTransport, Reply
 from tests.server.http.conftest import StartConsole
 from tests.server.http.helpers import cookie_header, drain_tasks, login_fields, post_action, post_login
@@ -114,16 +113,7 @@ def test_a_rejected_login_logs_only_a_known_username(tracked: TrackedClient, log
     assert TYPED_AS_NAME not in logs.text
 
 
-@pytest.mark.parametrize(
-    "cookie",
-    [
-        "sessionid=odd-secret-value",
-        "a[b]=odd-secret-value",
-        "odd-secret-value",
-        "csrftoken=odd-secret-value\xff",
-        "=x;;",
-    ],
-)
+@pytest.mark.parametrize("cookie", ["sessionid=odd-secret-value", "odd-secret-value", "csrftoken=odd-secret-value\xff"])
 def test_malformed_cookies_are_not_logged(transport: InProcessTransport, logs: RecordingHandler, cookie: str) -> None:
     headers = [("Cookie", cookie), ("X-CSRFToken", "odd-secret-value"), ("Authorization", "Bearer odd-secret-value")]
     transport.send("GET", "/api/", headers)
@@ -200,123 +190,34 @@ def crashing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EmbeddedContent, "urls", crash)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.usefixtures("crashing")
-def test_a_crash_response_has_the_request_id_but_no_exception(
-    demo: ApiClient, logs: RecordingHandler, language: str
+def test_a_crash_is_logged_with_its_request_id_and_no_secret(
+    transport: InProcessTransport, logs: RecordingHandler
 ) -> None:
-    headers = {"X-CSRFToken": demo.token, "Content-Type": JSON, "Accept-Language": language}
-    reply = demo.send("POST", "/api/", headers, b'{"action":"GetUrlList"}')
-    request_id = reply.header("X-Request-ID")
-    assert request_id is not None
-    assert (reply.status, reply.error) == (500, "internal_error")
-    assert request_id in reply.envelope["message"]
-    response = reply.body.decode() + repr(reply.headers)
-    for word in (MARKER, "RuntimeError", "Traceback", "EmbeddedContent", ".py"):
-        assert word not in response
-
-
-@pytest.mark.usefixtures("crashing")
-def test_a_crash_is_logged_with_its_request_id(demo: ApiClient, logs: RecordingHandler) -> None:
-    reply = demo.call("GetUrlList")
-    crashes = [request_id for request_id, line in logs.records if "Traceback" in line]
-    assert crashes == [reply.header("X-Request-ID")]
-
-
-@pytest.mark.usefixtures("crashing")
-def test_a_crash_logs_no_secret(transport: InProcessTransport, logs: RecordingHandler) -> None:
     tracked = TrackedClient(transport)
     tracked.login()
-    assert tracked.client.call("GetUrlList").status == 500
+    reply = tracked.client.call("GetUrlList")
+    assert reply.error == "internal_error"
+    crashes = [request_id for request_id, line in logs.records if "Traceback" in line]
+    assert crashes == [reply.header("X-Request-ID")]
     assert_no_secret_in(tracked.secrets, logs.text)
+    assert tracked.client.call("GetNews").status == 200
 
 
-@pytest.mark.usefixtures("crashing")
-def test_requests_after_a_crash_succeed(demo: ApiClient) -> None:
-    assert demo.call("GetUrlList").status == 500
-    assert demo.call("GetNews").status == 200
-
-
-def test_a_crash_at_login_reveals_nothing_and_opens_no_session(
-    transport: InProcessTransport, anonymous_client: ApiClient, logs: RecordingHandler, monkeypatch: pytest.MonkeyPatch
+def test_a_crash_at_login_logs_no_password(
+    anonymous_client: ApiClient, logs: RecordingHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(*_args: Any) -> Any:
         raise RuntimeError(MARKER)
 
-    anonymous_client.open()
     monkeypatch.setattr("cloudconsole.backends.embedded.identity.password_matches", crash)
     reply = anonymous_client.login()
-    assert (reply.status, reply.error, reply.set_cookies) == (500, "internal_error", {})
-    assert MARKER not in reply.body.decode()
+    assert (reply.error, reply.set_cookies) == ("internal_error", {})
+    assert MARKER in logs.text
     assert PASSWORD not in logs.text
 
 
 # The request id.
-
-
-@pytest.mark.parametrize("given", ["1", "a" * 64, "Ab-9._Z", "0b9c8f3e-27f1-4c43-9a3e-3f0f3d1c2b1a", "...", "-"])
-@pytest.mark.parametrize("path", ["/api/", "/nowhere"])
-def test_a_valid_request_id_is_returned(transport: InProcessTransport, given: str, path: str) -> None:
-    assert transport.send("GET", path, [("X-Request-ID", given)]).header("X-Request-ID") == given
-
-
-@pytest.mark.parametrize(
-    "given", ["", " ", "a" * 65, "a b", "a/b", "ä", "a\n", "a\r\nSet-Cookie: x=y", "<b>", "a,b", "%61"]
-)
-def test_an_invalid_request_id_is_replaced(transport: InProcessTransport, given: str) -> None:
-    request_id = transport.send("GET", "/api/", [("X-Request-ID", given)]).header("X-Request-ID")
-    assert request_id != given
-    assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", request_id or "")
-
-
-def test_repeated_request_ids_are_replaced(transport: InProcessTransport) -> None:
-    reply = transport.send("GET", "/api/", [("X-Request-ID", "a"), ("X-Request-ID", "b")])
-    assert reply.header("X-Request-ID") not in ("a", "b")
-    assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", reply.header("X-Request-ID") or "")
-
-
-def test_every_request_without_an_id_gets_a_new_one(transport: InProcessTransport) -> None:
-    given = {transport.send("GET", "/api/", []).header("X-Request-ID") for _ in range(20)}
-    assert len(given) == 20
-    assert None not in given
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "headers", "status"),
-    [
-        ("GET", "/", [], 200),
-        ("GET", "/api/", [], 200),
-        ("HEAD", "/api/", [], 200),
-        ("GET", "/api", [], 308),
-        ("OPTIONS", "/api/", [], 204),
-        ("GET", "/nowhere", [], 404),
-        ("DELETE", "/api/", [], 405),
-        ("POST", "/api/", [], 415),
-        ("POST", "/auth/logout/", [], 401),
-        ("GET", "/api/", [("Host", "evil.example")], 400),
-    ],
-)
-def test_response_and_log_have_the_same_request_id(
-    transport: InProcessTransport,
-    logs: RecordingHandler,
-    method: str,
-    path: str,
-    headers: list[tuple[str, str]],
-    status: int,
-) -> None:
-    reply = transport.send(method, path, [*headers, ("X-Request-ID", "call-1")])
-    assert (reply.status, reply.header("X-Request-ID")) == (status, "call-1")
-    assert "call-1" in {request_id for request_id, _ in logs.records}
-
-
-def test_a_login_is_logged_with_its_request_id(
-    transport: InProcessTransport, anonymous_client: ApiClient, logs: RecordingHandler
-) -> None:
-    anonymous_client.open()
-    reply = anonymous_client.login()
-    assert [request_id for request_id, line in logs.records if "login of demo" in line] == [
-        reply.header("X-Request-ID")
-    ]
 
 
 def test_concurrent_requests_keep_their_ids_apart(
@@ -343,25 +244,3 @@ def test_the_access_log_is_off_by_default(data: Path, start_console: StartConsol
     logs.records.clear()
     transport.send("GET", "/api/", [])
     assert not any("cloudconsole.access" in line for _, line in logs.records)
-
-
-@pytest.fixture
-def _root_logger_restored() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    root.handlers, root.level = handlers, level
-
-
-@pytest.mark.usefixtures("crashing", "_root_logger_restored")
-def test_formatted_log_lines_have_the_request_id(
-    demo: ApiClient, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    configure_logging(settings)
-    reply = demo.call("GetUrlList")
-    lines = [line for line in capsys.readouterr().err.splitlines() if " cloudconsole." in line]
-    assert len(lines) == 2
-    assert all(f" {reply.header('X-Request-ID')} cloudconsole." in line for line in lines)
-    assert all(
-        re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[.][0-9]{3}Z (INFO|ERROR) [0-9]+ ", line) for line in lines
-    )

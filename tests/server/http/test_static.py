@@ -1,15 +1,76 @@
-"""Static assets: URLs by hash, immutable caching, and no other files."""
+"""Static responses: caching, compression, assets by hash, and documentation that matches the console."""
+
+import gzip
+import json
+import re
 
 import pytest
 
 from cloudconsole.server.http.static import ASSETS, Assets
+from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.errors import ApiError
 from tests.harness import InProcessTransport, Reply
+from tests.server.http.helpers import Page, cookie_header, post_login
 
+PATHS = ["/", "/openapi.json", "/docs/"]
 MODULE = ASSETS.address("console/main.js")
 
 
-def get(transport: InProcessTransport, path: str) -> Reply:
-    return transport.send("GET", path, [])
+def get(transport: InProcessTransport, path: str, method: str = "GET", **headers: str) -> Reply:
+    return transport.send(method, path, [(name.replace("_", "-"), value) for name, value in headers.items()])
+
+
+# Caching and compression.
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_responses_are_cacheable_but_must_be_revalidated(transport: InProcessTransport, path: str) -> None:
+    reply = get(transport, path)
+    assert reply.header("cache-control") == "no-cache"
+    assert re.fullmatch('"[0-9a-f]{32}"', reply.header("etag") or "")
+
+
+@pytest.mark.parametrize("shape", ["{}", "W/{}", '"other", {}', "*"])
+def test_a_matching_etag_returns_304(transport: InProcessTransport, shape: str) -> None:
+    full = get(transport, "/docs/")
+    reply = get(transport, "/docs/", If_None_Match=shape.format(full.header("etag")))
+    assert (reply.status, reply.body, reply.header("content-length")) == (304, b"", None)
+    for name in ("etag", "cache-control", "content-security-policy", "x-content-type-options", "vary"):
+        assert reply.header(name) == full.header(name)
+    assert reply.header("x-request-id")
+
+
+@pytest.mark.parametrize("tags", ["", '"other"', "W/", '"', ",,"])
+def test_any_other_etag_returns_the_full_response(transport: InProcessTransport, tags: str) -> None:
+    assert get(transport, "/docs/", If_None_Match=tags).status == 200
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "deflate, gzip, br", "gzip;q=0.5", "br, GZIP", "*"])
+def test_clients_that_accept_gzip_get_gzip(transport: InProcessTransport, accepted: str) -> None:
+    for path in PATHS:
+        plain, compressed = get(transport, path), get(transport, path, Accept_Encoding=accepted)
+        assert compressed.header("content-encoding") == "gzip"
+        assert gzip.decompress(compressed.body) == plain.body
+        assert plain.header("vary") == compressed.header("vary") == "accept-encoding"
+
+
+@pytest.mark.parametrize("accepted", ["", "br", "identity", "gzip;q=0", "gzip; q=0.000", "x-gzip-like", "*;q=0"])
+def test_other_clients_get_an_uncompressed_response(transport: InProcessTransport, accepted: str) -> None:
+    reply = get(transport, "/docs/", Accept_Encoding=accepted)
+    assert reply.header("content-encoding") is None
+    assert reply.body == get(transport, "/docs/").body
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_only_get_and_head_are_allowed(transport: InProcessTransport, path: str) -> None:
+    full, head, post = (get(transport, path, method) for method in ("GET", "HEAD", "POST"))
+    assert (head.status, head.body) == (200, b"")
+    for name in ("content-length", "content-type", "etag"):
+        assert head.header(name) == full.header(name)
+    assert (post.status, post.error, post.header("allow")) == (405, "method_not_allowed", "GET, HEAD, OPTIONS")
+
+
+# Assets.
 
 
 @pytest.mark.parametrize(
@@ -32,7 +93,6 @@ def test_assets_have_their_content_type_and_are_immutable(
 @pytest.mark.parametrize(
     "path",
     [
-        "/web/",
         "/web/0000000000000000/console/main.js",
         ASSETS.root,
         ASSETS.root + "console/index.html",
@@ -43,7 +103,7 @@ def test_assets_have_their_content_type_and_are_immutable(
         MODULE + "\0",
     ],
 )
-def test_other_paths_are_not_found(transport: InProcessTransport, path: str) -> None:
+def test_no_other_file_is_served(transport: InProcessTransport, path: str) -> None:
     reply = get(transport, path)
     assert (reply.status, reply.error) == (404, "not_found")
     assert reply.header("cache-control") == "no-store"
@@ -58,3 +118,61 @@ def test_asset_urls_change_with_any_file() -> None:
 def test_a_missing_asset_has_no_url() -> None:
     with pytest.raises(KeyError):
         ASSETS.address("console/nothing.js")
+
+
+# Documentation.
+
+
+@pytest.fixture
+def page(transport: InProcessTransport) -> Page:
+    reply = get(transport, "/docs/")
+    assert reply.header("content-type") == "text/html; charset=utf-8"
+    return Page(reply.body.decode())
+
+
+def test_docs_page_runs_no_script_and_loads_nothing(transport: InProcessTransport, page: Page) -> None:
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "form"}
+    for _, attributes in page.tags:
+        assert not {name for name in attributes if name == "style" or name == "src" or name.startswith("on")}
+    assert all(link and link[0] in "#/" for link in page.links)
+    policy = get(transport, "/docs/").header("content-security-policy") or ""
+    assert "default-src 'none'" in policy
+    assert re.search(r"style-src 'sha256-[A-Za-z0-9+/]{43}='(;|$)", policy)
+
+
+def test_anchors_are_unique_and_every_internal_link_has_one(page: Page) -> None:
+    assert {link[1:] for link in page.links if link and link.startswith("#")} <= set(page.ids)
+    assert len(set(page.ids)) == len(page.ids)
+
+
+def test_every_action_and_error_has_an_anchor(page: Page) -> None:
+    names = {action.name for action in ACTIONS} | {error.error for error in ApiError.__subclasses__()}
+    assert names <= set(page.ids)
+
+
+def test_docs_are_linked_and_found_without_slash(transport: InProcessTransport) -> None:
+    assert "/docs/" in Page(get(transport, "/").body.decode()).links
+    reply = get(transport, "/docs")
+    assert (reply.status, reply.header("location")) == (308, "/docs/")
+
+
+def test_each_documented_path_allows_exactly_its_methods(transport: InProcessTransport) -> None:
+    reply = get(transport, "/openapi.json")
+    assert reply.header("content-type") == "application/json"
+    assert "账户".encode() in reply.body
+    for path, methods in json.loads(reply.body)["paths"].items():
+        allowed = (get(transport, path, "OPTIONS").header("allow") or "").split(", ")
+        assert {method.upper() for method in methods} == set(allowed) - {"HEAD", "OPTIONS"}
+
+
+def test_login_requires_exactly_the_documented_fields(transport: InProcessTransport) -> None:
+    form = json.loads(get(transport, "/openapi.json").body)["components"]["schemas"]["LoginForm"]
+    token = get(transport, "/api/").cookie("csrftoken") or ""
+    required = []
+    for name in form["properties"]:
+        fields = {other: "x" for other in form["properties"] if other != name}
+        headers = [*cookie_header(csrftoken=token), ("X-CSRFToken", token)]
+        reply = post_login(transport, headers, {**fields, "csrfmiddlewaretoken": token})
+        if reply.error == "missing_field":
+            required.append(reply.envelope["field"])
+    assert required == form["required"]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from sqlalchemy import Engine, insert, select
@@ -66,10 +67,9 @@ class FakeKeystone:
 
 
 class FederatedSession:
-    """A federated session in a fresh store, and what revalidates its token."""
+    """A federated session in an empty store, and what revalidates its token."""
 
     def __init__(self, directory: Path) -> None:
-        prepare(directory)
         self.cloud, self.engine = open_engine(directory, "cloud"), open_engine(directory, "activity")
         with self.cloud.begin() as connection:
             connection.execute(insert(tenants).values(id=7, name="acme", project=f"project@{ENDPOINT}"))
@@ -116,9 +116,16 @@ class FederatedSession:
         self.engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def empty_sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("empty") / "data"
+    prepare(directory)
+    return directory
+
+
 @pytest.fixture
-def federated(tmp_path: Path) -> Iterator[FederatedSession]:
-    federated = FederatedSession(tmp_path / "data")
+def federated(empty_sqlite_store: Path, tmp_path: Path) -> Iterator[FederatedSession]:
+    federated = FederatedSession(copytree(empty_sqlite_store, tmp_path / "data"))
     yield federated
     federated.close()
 
@@ -141,14 +148,6 @@ def test_a_token_is_revalidated_only_after_the_interval(federated: FederatedSess
     assert federated.keystone.verifications == 2
 
 
-def test_interval_zero_revalidates_on_every_request(federated: FederatedSession) -> None:
-    revalidator = federated.revalidator(every=0)
-    revalidator.opened(b"hash")
-    for _ in range(3):
-        federated.ensure_valid(revalidator, 0)
-    assert federated.keystone.verifications == 3
-
-
 def test_a_token_is_revalidated_if_the_clock_is_set_back(federated: FederatedSession) -> None:
     revalidator = federated.revalidator()
     federated.ensure_valid(revalidator, 100)
@@ -164,11 +163,6 @@ def test_the_number_of_remembered_validations_is_limited(
     for id_hash in (b"1", b"2", b"3"):
         revalidator.opened(id_hash)
     assert list(revalidator._validated) == [b"3"]
-
-
-def test_a_token_is_validated_at_once_on_other_workers(federated: FederatedSession) -> None:
-    federated.ensure_valid(federated.revalidator(), 0)
-    assert federated.keystone.verifications == 1
 
 
 def test_an_invalid_token_ends_the_session_in_the_store(federated: FederatedSession) -> None:
@@ -230,10 +224,12 @@ def test_the_interval_starts_when_the_token_check_starts(federated: FederatedSes
     async def run() -> None:
         keystone.release = asyncio.Event()
         first = asyncio.create_task(revalidator.ensure_valid(session, ACCESS, HERE))
-        await asyncio.sleep(0.001)
+        while not keystone.verifications:  # noqa: ASYNC110 - the fake sends no event
+            await asyncio.sleep(0)
         federated.clock.moment = NOW + 9
         second = asyncio.create_task(revalidator.ensure_valid(session, ACCESS, HERE))
-        await asyncio.sleep(0.001)
+        # The second request joins the check in its first step.
+        await asyncio.sleep(0)
         keystone.release.set()
         await asyncio.gather(first, second)
 
@@ -266,14 +262,11 @@ def change_tenant(federated: FederatedSession, verb: str, now: int = NOW + 5) ->
         getattr(TENANTS, verb)(transaction, "acme")
 
 
-def test_detaching_the_tenants_project_ends_federated_sessions(federated: FederatedSession) -> None:
-    with operator_transaction(federated.cloud, actor="tests", now=NOW + 5) as transaction:
-        TENANTS.change(transaction, "acme", {"project": None})
-    assert federated.find() is None
-
-
-def test_a_session_stays_ended_if_the_project_is_attached_again(federated: FederatedSession) -> None:
-    for project in (None, f"project@{ENDPOINT}"):
+@pytest.mark.parametrize("projects", [(None,), (None, f"project@{ENDPOINT}")])
+def test_detaching_the_tenants_project_ends_federated_sessions_for_good(
+    federated: FederatedSession, projects: tuple[str | None, ...]
+) -> None:
+    for project in projects:
         with operator_transaction(federated.cloud, actor="tests", now=NOW + 5) as transaction:
             TENANTS.change(transaction, "acme", {"project": project})
     assert federated.find() is None
