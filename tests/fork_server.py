@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from multiprocessing.context import ForkServerContext
@@ -23,12 +24,21 @@ from typing import IO, Any, Final, NamedTuple, Self
 
 from cloudconsole.cli.commands import COMMANDS
 
-MAX_WAIT_SECONDS: Final = 120
+MAX_WAIT_SECONDS: Final = 600
+"""Deadline of every wait of the tests: beside many other processes, a start takes more than a minute."""
 _PRELOADED: Final = (
     *("tests.fork_server", "cloudconsole.cli.entry", "cloudconsole.cli.main", "cloudconsole.cli.connection"),
     # Imported by a client for its first request, and by a server at startup.
     *("encodings.idna", "httpcore2", "truststore", "uvicorn.lifespan.off", "tests.fork_server_preload"),
 )
+
+
+def polls() -> Iterator[None]:
+    """Yield at once and then after short pauses, until the deadline: for what no event reports."""
+    give_up_at = time.monotonic() + MAX_WAIT_SECONDS
+    while time.monotonic() < give_up_at:
+        yield
+        time.sleep(0.02)
 
 
 def run_forked(

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cache
@@ -27,7 +27,7 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.store.tables import accounts
-from tests.fork_server import ForkedProcess
+from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess, polls
 from tests.stores import copy_store, database_environment, make_store, opened
 
 JSON = "application/json"
@@ -188,9 +188,9 @@ class HttpTransport:
         self.base = base
         self._address = base.partition("//")[2]
         self._connection = (
-            http.client.HTTPSConnection(self._address, timeout=30, context=client_ssl_context())
+            http.client.HTTPSConnection(self._address, timeout=MAX_WAIT_SECONDS, context=client_ssl_context())
             if base.startswith("https:")
-            else http.client.HTTPConnection(self._address, timeout=30)
+            else http.client.HTTPConnection(self._address, timeout=MAX_WAIT_SECONDS)
         )
 
     def send(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
@@ -294,14 +294,14 @@ class RunningServer:
         return int(self.base.rpartition(":")[2])
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=MAX_WAIT_SECONDS)
 
     def log(self) -> str:
         return self.log_file.read_text()
 
     def stop(self, sig: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(sig)
-        return self.process.wait(timeout=60)
+        return self.process.wait(MAX_WAIT_SECONDS)
 
 
 def use_fast_hashes(data: Path) -> None:
@@ -357,32 +357,25 @@ def running_server(folder: Path, *flags: str, sample: bool = True, is_first: boo
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(timeout=30)
+                process.wait(MAX_WAIT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
 
 def _wait_for_address(process: ForkedProcess, banner_file: Path, log_file: Path) -> str:
-    for _ in range(1200):
+    for _ in polls():
         found = re.match(r"Cloud Console serves on (\S+)\n", banner_file.read_text())
         if found:
             return found[1]
         assert process.poll() is None, f"the server did not start:\n{log_file.read_text()}"
-        time.sleep(0.05)
     raise AssertionError("the server does not print its address")
 
 
 def _wait_until_responding(server: RunningServer) -> None:
-    for _ in range(600):
+    for _ in polls():
         assert server.process.poll() is None, server.log()
-        transport = HttpTransport(server.base)
-        try:
+        with suppress(OSError), closing(HttpTransport(server.base)) as transport:
             transport.send("GET", "/api/", [])
-        except OSError:
-            time.sleep(0.05)
-        else:
             return
-        finally:
-            transport.close()
     raise AssertionError("the server does not respond")

@@ -10,6 +10,7 @@ import cloudconsole
 from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.migrations import known_revisions, record_compatibility
 from cloudconsole.store.sqlite.engine import opened
+from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import clean_environment
 from tests.stores import database_environment
 
@@ -55,4 +56,6 @@ class NewerVersion:
             PYTHONPATH=str(self._folder), CLOUDCONSOLE_DATA=str(data), **database_environment(data)
         )
         command = [sys.executable, "-P", "-m", "cloudconsole", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=MAX_WAIT_SECONDS, check=False
+        )

@@ -5,13 +5,12 @@ import pty
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyte
 
-from tests.fork_server import ForkedProcess
+from tests.fork_server import ForkedProcess, polls
 from tests.harness import clean_environment
 
 OWN_TERMINAL = """
@@ -51,12 +50,11 @@ class Terminal:
         self.shown = ""
 
     def wait_for(self, text: str) -> None:
-        for _ in range(1200):
+        for _ in polls():
             self._read()
             if text in self.shown:
                 return
             assert self.process.poll() is None, self.shown
-            time.sleep(0.05)
         raise AssertionError(self.shown)
 
     @property
@@ -70,12 +68,11 @@ class Terminal:
 
     def wait_for_text(self, text: str) -> list[str]:
         """Wait until the text is visible; return the screen."""
-        for _ in range(1200):
+        for _ in polls():
             screen = self.screen
             if any(text in line for line in screen):
                 return screen
             assert self.process.poll() is None, self.shown
-            time.sleep(0.05)
         raise AssertionError(self.shown)
 
     def type(self, text: str) -> None:
@@ -86,11 +83,10 @@ class Terminal:
 
     def type_without_echo(self, text: str) -> None:
         # Wait until echo is off: otherwise the terminal would show a password that real users never see.
-        for _ in range(1200):
+        for _ in polls():
             if not termios.tcgetattr(self._our_end)[3] & termios.ECHO:
                 self.type(text)
                 return
-            time.sleep(0.05)
         raise AssertionError(self.shown)
 
     def type_password(self, password: str, *, again: str) -> None:
@@ -101,14 +97,13 @@ class Terminal:
 
     def end(self) -> int:
         """Wait for the command to exit; return its exit code."""
-        for _ in range(1200):
+        for _ in polls():
             self._read()
             if self.process.poll() is not None:
                 break
-            time.sleep(0.05)
         self._read()
         os.close(self._our_end)
-        return self.process.wait(timeout=60)
+        return self.process.wait(0)
 
     def _read(self) -> None:
         try:

@@ -1,62 +1,63 @@
-"""The pytest plugin, in separate pytest runs."""
+"""The pytest plugin, in pytest runs inside this one."""
 
+import io
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, NamedTuple
 
 import pytest
 
-from tests.harness import clean_environment
+from cloudconsole import testing
+from cloudconsole.testing import ConsoleServer, ServerNotStarted
+from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
 
 HAS_ENTRY_POINT = bool(entry_points(group="pytest11", name="cloudconsole"))
 PLUGIN_FLAGS = () if HAS_ENTRY_POINT else ("-p", "cloudconsole.pytest_plugin")
 """An editable installation made before the plugin existed does not load it automatically."""
 
-CLOUD = """\
-version: 1
-tenants:
-  - name: mine
-    accounts: [{username: me, password_file: password}]
-"""
+
+class Outcome(NamedTuple):
+    code: int
+    output: str
+
+    def assert_passed(self, number: int) -> None:
+        assert self.code == 0, self.output
+        assert f" {number} passed" in self.output
 
 
-def run_pytest(
-    folder: Path, test: str, *flags: str, plugin_flags: tuple[str, ...] = PLUGIN_FLAGS, **environment: str
-) -> "subprocess.CompletedProcess[str]":
+def run_pytest(folder: Path, test: str, *flags: str, plugin_flags: tuple[str, ...] = PLUGIN_FLAGS) -> Outcome:
     """Run pytest in a directory with this one test file; warnings are errors."""
     (folder / "test_example.py").write_text(test)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", *plugin_flags, *flags]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=clean_environment(**environment),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-
-
-def assert_passed(done: "subprocess.CompletedProcess[str]", number: int) -> None:
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f" {number} passed" in done.stdout
+    # A run inside another cannot use the fault handler, and must not use the module of an earlier one.
+    sys.modules.pop("test_example", None)
+    ours = ["-p", "no:cacheprovider", "-p", "no:faulthandler", "-W", "error", "--import-mode=importlib"]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
+        patch.chdir(folder)
+        code = pytest.main([*ours, *plugin_flags, *flags])
+    return Outcome(int(code), output.getvalue())
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Path:
-    """A directory with a cloud file and its password file."""
-    folder = tmp_path / "clouds"
-    folder.mkdir()
-    (folder / "password").write_text("my password\n")
-    (folder / "mine.yaml").write_text(CLOUD)
-    return folder
+def forked_consoles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start test consoles in forked processes, which is faster, where the process itself is not the subject."""
+
+    def start(command: list[str], *, stdin: int, stdout: int, stderr: IO[bytes], env: dict[str, str], **_: Any) -> Any:
+        arguments = command[command.index("cloudconsole") + 1 :]
+        return ForkedProcess(arguments, env, stdin=stdin, stdout=stdout, stderr=stderr.fileno(), own_session=True)
+
+    fake = SimpleNamespace(Popen=start, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(testing, "subprocess", fake)
 
 
-def test_console_is_reset_before_each_test(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("forked_consoles")
+def test_console_is_reset_before_each_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tests = """
 import pytest
-from cloudconsole import LoginRequired, ServerError
 
 addresses = set()
 
@@ -70,103 +71,119 @@ def test_repeatedly(cloudconsole_server, cloudconsole_client, run_number):
     cloudconsole_server.fault("unavailable", times=99, call="GetNews", retry_after=0)
     cloudconsole_server.set_clock("2030-01-01T00:00:00Z")
 
-def test_console_is_shared(cloudconsole_server):
+def test_console_is_shared_and_reset_after_the_last_client(cloudconsole_server):
     assert addresses == {cloudconsole_server.address}
     assert cloudconsole_server.now().year == 2027
 """
-    assert_passed(run_pytest(tmp_path, tests, "--cloudconsole-clock", "2027-01-01T00:00:00Z"), 3)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    run_pytest(tmp_path, tests, "--cloudconsole-clock", "2027-01-01T00:00:00Z").assert_passed(3)
 
 
-def test_ini_file_configures_the_console(tmp_path: Path, cloud: Path) -> None:
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\n"
-        "cloudconsole_cloud = clouds/mine.yaml\n"
-        "cloudconsole_username = me\n"
-        "cloudconsole_password = my password\n"
-        "cloudconsole_clock = 2026-01-01T00:59:30Z\n"
-        "cloudconsole_clock_fixed = true\n"
-        "cloudconsole_seed = 7\n"
-        "cloudconsole_flags = --currency EUR --any-region\n"
-    )
-    folder = tmp_path / "tests"
-    folder.mkdir()
-    test = """
-def test_example(cloudconsole_server, cloudconsole_client):
-    assert cloudconsole_server.accounts == {"me": "my password"}
-    assert cloudconsole_client.usage_limits().instances.used == 0
-    assert cloudconsole_client.about().currency == "EUR"
-    assert cloudconsole_server.now() == cloudconsole_server.set_clock("2026-01-01T00:59:30Z")
-    cookies = {cookie.name: cookie.value for cookie in cloudconsole_client.session.cookies}
-    print("cookies:", cookies)
+class FakeConsole:
+    """Replaces `running_console`: records its arguments and starts nothing."""
+
+    def __init__(self) -> None:
+        self.arguments: dict[str, Any] = {}
+        self.problem: str | None = None
+
+    @contextmanager
+    def __call__(self, **arguments: Any) -> Iterator[ConsoleServer]:
+        self.arguments = arguments
+        if self.problem:
+            raise ServerNotStarted(self.problem)
+        yield ConsoleServer("http://127.0.0.1:9", "", Path(), arguments["accounts"] or {})
+
+
+@pytest.fixture
+def console(monkeypatch: pytest.MonkeyPatch) -> FakeConsole:
+    fake = FakeConsole()
+    monkeypatch.setattr(testing, "running_console", fake)
+    return fake
+
+
+INI = """\
+[pytest]
+cloudconsole_cloud = clouds/mine.yaml
+cloudconsole_username = me
+cloudconsole_password = my password
+cloudconsole_clock = 2026-01-01T00:59:30Z
+cloudconsole_clock_fixed = true
+cloudconsole_seed = 7
+cloudconsole_flags = --currency EUR --any-region
 """
-    runs = [run_pytest(folder, test, "-s", http_proxy="http://127.0.0.1:9") for _ in range(2)]
-    for done in runs:
-        assert_passed(done, 1)
-    first, second = ([line for line in done.stdout.splitlines() if "cookies:" in line] for done in runs)
-    assert first == second != []
 
 
-def test_command_line_overrides_the_ini_file(tmp_path: Path, cloud: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\ncloudconsole_cloud = missing.yaml\n")
-    test = "def test_example(cloudconsole_client): assert cloudconsole_client.urls() == []\n"
-    account = ("--cloudconsole-username", "me", "--cloudconsole-password", "my password")
-    assert_passed(run_pytest(tmp_path, test, "--cloudconsole-cloud", "clouds/mine.yaml", *account), 1)
-
-
-def test_client_fixture_needs_an_account(tmp_path: Path, cloud: Path) -> None:
-    test = "def test_example(cloudconsole_client): pass\n"
-    done = run_pytest(tmp_path, test, "--cloudconsole-cloud", "clouds/mine.yaml")
-    assert done.returncode == 1
-    assert "\ncloudconsole_client: set cloudconsole_username and cloudconsole_password, too\n" in done.stdout
-    assert "Traceback" not in done.stdout
-
-
-def test_startup_error_is_reported_in_one_line(tmp_path: Path) -> None:
-    done = run_pytest(tmp_path, "def test_example(cloudconsole_client): pass\n", "--cloudconsole-clock", "soon")
-    assert done.returncode == 1
-    assert "\ncloudconsole: --clock: must be a time, such as 2026-01-31T08:00:00Z\n" in done.stdout
-    assert "Traceback" not in done.stdout
-
-
-def test_missing_server_extra_is_reported_in_one_line(tmp_path: Path) -> None:
-    fake_packages = tmp_path / "fake_packages"
-    fake_packages.mkdir()
-    (fake_packages / "uvicorn.py").write_text("raise ModuleNotFoundError(name='uvicorn')\n")
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (
+            [],
+            {
+                "cloud": "clouds/mine.yaml",
+                "accounts": {"me": "my password"},
+                "clock": "2026-01-01T00:59:30Z",
+                "clock_fixed": True,
+                "seed": "7",
+                "flags": ["--currency", "EUR", "--any-region"],
+            },
+        ),
+        (
+            [
+                *("--cloudconsole-cloud", "other.yaml", "--cloudconsole-username", "you"),
+                *("--cloudconsole-password", "yours", "--cloudconsole-clock", "2027-01-01T00:00:00Z"),
+                *("--cloudconsole-seed", "8"),
+            ],
+            {
+                "cloud": "tests/other.yaml",
+                "accounts": {"you": "yours"},
+                "clock": "2027-01-01T00:00:00Z",
+                "clock_fixed": True,
+                "seed": "8",
+                "flags": ["--currency", "EUR", "--any-region"],
+            },
+        ),
+    ],
+    ids=["ini file", "command line"],
+)
+def test_options_configure_the_console(
+    tmp_path: Path, console: FakeConsole, flags: list[str], expected: dict[str, Any]
+) -> None:
+    (tmp_path / "pytest.ini").write_text(INI)
     (tmp_path / "tests").mkdir()
-    paths = [str(fake_packages), *(path for path in sys.path if path)]
-    test = "def test_example(cloudconsole_client): pass\n"
-    done = run_pytest(tmp_path / "tests", test, PYTHONPATH=":".join(paths))
-    assert done.returncode == 1
-    assert "\ncloudconsole: 'serve' needs the server: pip install 'cloudconsole[server]'\n" in done.stdout
-    assert "Traceback" not in done.stdout
+    run_pytest(tmp_path / "tests", "def test_example(cloudconsole_server): pass\n", *flags).assert_passed(1)
+    assert console.arguments == {**expected, "cloud": str(tmp_path / expected["cloud"])}
 
 
-def test_each_worker_of_a_parallel_run_has_its_own_console(tmp_path: Path) -> None:
-    test = """
-import pytest
-
-@pytest.mark.parametrize("run_number", range(4))
-def test_repeatedly(cloudconsole_client, cloudconsole_server, run_number):
-    cloudconsole_server.fault("unavailable", call="GetNews", retry_after=0)
-    assert cloudconsole_client.news()
-    assert not cloudconsole_server.faults()
-"""
-    assert_passed(run_pytest(tmp_path, test, "-n", "2"), 4)
+@pytest.mark.parametrize(
+    ("problem", "shown"),
+    [
+        (None, "cloudconsole_client: set cloudconsole_username and cloudconsole_password, too"),
+        ("cloudconsole: --clock: must be a time", "cloudconsole: --clock: must be a time"),
+    ],
+    ids=["no account", "startup error"],
+)
+def test_failure_is_reported_in_one_line(tmp_path: Path, console: FakeConsole, problem: str | None, shown: str) -> None:
+    console.problem = problem
+    done = run_pytest(tmp_path, "def test_example(cloudconsole_client): pass\n")
+    assert done.code == 1
+    assert f"\n{shown}\n" in done.output
+    assert "Traceback" not in done.output
 
 
 def test_plugin_can_be_disabled(tmp_path: Path) -> None:
-    flags = ("-p", "no:cloudconsole")
-    assert_passed(run_pytest(tmp_path, "def test_example(): pass\n", *flags, plugin_flags=()), 1)
-    done = run_pytest(tmp_path, "def test_example(cloudconsole_client): pass\n", *flags, plugin_flags=())
-    assert "fixture 'cloudconsole_client' not found" in done.stdout
+    done = run_pytest(
+        tmp_path, "def test_example(cloudconsole_client): pass\n", "-p", "no:cloudconsole", plugin_flags=()
+    )
+    assert "fixture 'cloudconsole_client' not found" in done.output
 
 
-def test_unused_plugin_imports_nothing_else(tmp_path: Path) -> None:
+def test_unused_plugin_imports_nothing_else() -> None:
     script = """
 import sys, pytest
 before = set(sys.modules)
 import cloudconsole.pytest_plugin
 print(*sorted(set(sys.modules) - before))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_WAIT_SECONDS, check=True)
     assert done.stdout == "cloudconsole cloudconsole._version cloudconsole.pytest_plugin\n"

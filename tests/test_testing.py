@@ -14,6 +14,9 @@ from cloudconsole import Console
 from cloudconsole.testing import ConsoleServer, ServerNotStarted, running_console
 from tests.e2e.processes import eventually
 from tests.harness import CERTIFICATES, clean_environment
+from tests.test_pytest_plugin import forked_consoles
+
+__all__ = ["forked_consoles"]
 
 
 def is_listening(address: str) -> bool:
@@ -47,7 +50,8 @@ import time
 from cloudconsole.testing import running_console
 with running_console() as server:
     print(server.address, flush=True)
-    time.sleep(600)
+    # Until it is killed.
+    time.sleep(3600)
 """
     environment = clean_environment(TMPDIR=str(tmp_path))
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment) as tests:
@@ -59,26 +63,25 @@ with running_console() as server:
     eventually(lambda: not list(tmp_path.iterdir()))
 
 
-def test_environment_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_and_modules_in_the_working_directory_are_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(os.environ, "CLOUDCONSOLE_PORT", "nonsense")
     monkeypatch.setitem(os.environ, "http_proxy", "http://127.0.0.1:9")
-    with running_console() as server:
-        server.reset()
-
-
-def test_modules_in_the_working_directory_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "calendar.py").write_text("raise SystemExit('not the calendar')\n")
     monkeypatch.chdir(tmp_path)
     with running_console() as server:
         server.reset()
 
 
+@pytest.mark.usefixtures("forked_consoles")
 def test_controls_use_the_listening_address() -> None:
     with running_console(flags=["--public-origin", "http://localhost:1"]) as server:
         assert server.address == "http://localhost:1"
         server.reset()
 
 
+@pytest.mark.usefixtures("forked_consoles")
 def test_tls_is_rejected() -> None:
     tls = ["--tls-certificate", str(CERTIFICATES / "ec.pem"), "--tls-key", str(CERTIFICATES / "ec-key.pem")]
     with pytest.raises(ServerNotStarted, match="do not support TLS"), running_console(flags=tls):
@@ -103,6 +106,7 @@ def test_other_server_is_reported_as_not_responding(response: bytes) -> None:
             ConsoleServer(address, "", Path(), {}).reset()
 
 
+@pytest.mark.usefixtures("forked_consoles")
 def test_startup_error_is_raised() -> None:
     with pytest.raises(ServerNotStarted) as error, running_console(cloud="no/such.yaml"):
         pass

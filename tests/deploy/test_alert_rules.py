@@ -10,6 +10,7 @@ from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from tests.deploy.alert_rules import FILE, read_rules
 
 RULES = read_rules()
+RUNBOOK = "docs/operations/runbook.md"
 SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("",), "gauge": ("",)}
 SAMPLES = {PREFIX + family.name + suffix: family for family in FAMILIES for suffix in SUFFIXES[family.type]}
 VALUES = {
@@ -41,26 +42,11 @@ def test_every_metric_and_label_value_exists(alert: str) -> None:
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_rates_are_used_for_counters_and_only_for_counters(alert: str) -> None:
-    for name, _ in metrics_of(RULES[alert]["expr"]):
-        is_cumulative = name != "up" and SAMPLES[name].type in ("counter", "histogram")
-        assert bool(re.search(rf"(rate|increase)\(\s*{name}\b", RULES[alert]["expr"])) == is_cumulative
-
-
-@pytest.mark.parametrize("alert", RULES)
-def test_every_alert_has_a_severity_and_annotations(alert: str) -> None:
-    assert alert.startswith("CloudConsole")
+def test_every_alert_has_a_severity_and_links_to_its_runbook_section(alert: str) -> None:
     assert RULES[alert]["labels"]["severity"] in ("critical", "warning")
     assert set(RULES[alert]["annotations"]) == {"summary", "description", "runbook"}
+    assert RULES[alert]["annotations"]["runbook"] == f"{RUNBOOK}#{alert.lower()}"
 
 
-@pytest.mark.parametrize("alert", RULES)
-def test_every_alert_links_to_its_runbook_section(alert: str) -> None:
-    path, _, anchor = RULES[alert]["annotations"]["runbook"].partition("#")
-    assert anchor == alert.lower()
-    assert f"\n## {alert}\n" in (FILE.parents[2] / path).read_text()
-
-
-def test_runbook_has_no_other_alerts() -> None:
-    runbook = (FILE.parents[2] / "docs/operations/runbook.md").read_text()
-    assert re.findall(r"^## (.*)$", runbook, re.MULTILINE) == list(RULES)
+def test_runbook_has_a_section_for_each_alert() -> None:
+    assert re.findall(r"^## (.*)$", (FILE.parents[2] / RUNBOOK).read_text(), re.MULTILINE) == list(RULES)

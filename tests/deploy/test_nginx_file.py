@@ -8,10 +8,8 @@ import pytest
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.health import HEALTH_PATHS
 from cloudconsole.server.http.protocol import MAX_HEAD_BYTES
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
-from cloudconsole.server.metrics.server import PATH as METRICS_PATH
 from cloudconsole.spec import errors
 from cloudconsole.spec.i18n import Language
 
@@ -47,11 +45,6 @@ def test_only_posts_of_actions_are_retried() -> None:
     assert values("proxy_next_upstream") == ["error timeout", "error timeout non_idempotent"]
     block = FILE.partition("location ~ ^/api/?$ {")[2].partition("}")[0]
     assert "proxy_next_upstream error timeout non_idempotent;" in block
-
-
-@pytest.mark.parametrize("path", [*sorted(HEALTH_PATHS), METRICS_PATH])
-def test_monitoring_paths_are_not_exposed(path: str) -> None:
-    assert f"location = {path} {{ return 404; }}" in FILE
 
 
 @pytest.mark.parametrize("path", ["/auth/login/", SIGN_IN_PATH])

@@ -11,18 +11,13 @@ from cloudconsole.cli.commands import COMMANDS
 from cloudconsole.cli.completion import SCRIPTS
 from cloudconsole.cli.config import VARIABLES, read_profiles
 from tests.cli.users import PASSWORD, CliUser
+from tests.docs.code_blocks import ROOT, blocks
+from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import RunningServer, clean_environment
 
-ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs/guide/cli.md").read_text()
-README = (ROOT / "README.md").read_text()
-
-
-def blocks(document: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
-
-
-EXAMPLES = [*blocks(DOCUMENT, "sh"), *(block for block in blocks(README, "sh") if "cloudconsole login" in block)]
+PAGE = "docs/guide/cli.md"
+DOCUMENT = (ROOT / PAGE).read_text()
+EXAMPLES = [*blocks(PAGE, "sh"), *(block for block in blocks("README.md", "sh") if "cloudconsole login" in block)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -39,7 +34,7 @@ def test_every_example_works_unchanged(server: RunningServer, tmp_path: Path, ex
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=MAX_WAIT_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -57,7 +52,7 @@ def test_every_variable_and_shell_is_documented(name: str) -> None:
 
 
 def test_example_profiles_are_valid(tmp_path: Path) -> None:
-    (example,) = blocks(DOCUMENT, "toml")
+    (example,) = blocks(PAGE, "toml")
     file = tmp_path / "config.toml"
     file.write_text(example)
     profiles = read_profiles(file)

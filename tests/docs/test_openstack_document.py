@@ -10,19 +10,17 @@ import yaml
 from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS
+from tests.docs.code_blocks import ROOT, blocks
 from tests.server.commands.conftest import Run, cloudconsole
 
 __all__ = ["cloudconsole"]
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/operations/openstack.md").read_text()
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
+PAGE = "docs/operations/openstack.md"
+DOCUMENT = (ROOT / PAGE).read_text()
 
 
 def test_settings_file_corresponds_to_the_clouds_file(tmp_path: Path) -> None:
-    (clouds,), (settings,) = blocks("yaml"), blocks("toml")
+    (clouds,), (settings,) = blocks(PAGE, "yaml"), blocks(PAGE, "toml")
     (cloud,) = yaml.safe_load(clouds)["clouds"].values()
     (tmp_path / "cloudconsole.toml").write_text(settings)
     (identity,) = load_settings({}, {"config": str(tmp_path / "cloudconsole.toml")}).identity
@@ -36,7 +34,7 @@ def test_settings_file_corresponds_to_the_clouds_file(tmp_path: Path) -> None:
 
 def test_every_price_command_works(cloudconsole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = [line for block in blocks("sh") for line in block.splitlines() if " admin " in line]
+    lines = [line for block in blocks(PAGE, "sh") for line in block.splitlines() if " admin " in line]
     assert len(lines) > 5
     assert cloudconsole("init", "--password-stdin", stdin=b"a long secret").code == 0
     for line in lines:

@@ -3,18 +3,14 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.docs.code_blocks import blocks
+from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import RunningServer, clean_environment
 
-ROOT = Path(__file__).parents[2]
-PROGRAMS = [
-    program
-    for document in (ROOT / "README.md", ROOT / "docs/guide/python-client.md")
-    for program in re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
-]
+PROGRAMS = [*blocks("README.md", "python"), *blocks("docs/guide/python-client.md", "python")]
 PRINTED = [
     "16 1131.6834\n",
     "4 of 20 hosts, 16 free\n(4096, 8192, 16384)\ninstance 915.408\nimage 7.1064\nvolume 209.169\n",
@@ -31,7 +27,7 @@ def test_every_program_prints_the_expected_output(server: RunningServer, program
         env=clean_environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=MAX_WAIT_SECONDS,
         check=False,
     )
     assert done.stderr == ""

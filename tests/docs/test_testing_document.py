@@ -15,36 +15,31 @@ from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.test_mode_flags import FLAGS, UNTIL_STDIN_ENDS
 from cloudconsole.server.test_mode.controls import FAULT_FIELDS
 from cloudconsole.testing import ConsoleServer
+from tests.docs.code_blocks import ROOT, blocks
 from tests.e2e.test_pasted_sessions import needs_curl
+from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import clean_environment
-from tests.test_pytest_plugin import assert_passed, run_pytest
+from tests.test_pytest_plugin import forked_consoles, run_pytest
 
-pytestmark = pytest.mark.slow
+__all__ = ["forked_consoles"]
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/guide/testing.md").read_text()
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
+PAGE = "docs/guide/testing.md"
+DOCUMENT = (ROOT / PAGE).read_text()
 
 
-def test_first_example_passes(tmp_path: Path) -> None:
-    first, _ = blocks("python")
+@pytest.mark.usefixtures("forked_consoles")
+def test_every_example_passes(tmp_path: Path) -> None:
+    first, others = blocks(PAGE, "python")
     assert len(first.splitlines()) == 5
-    assert_passed(run_pytest(tmp_path, first), 1)
-
-
-def test_other_examples_pass(tmp_path: Path) -> None:
-    _, others = blocks("python")
-    assert_passed(run_pytest(tmp_path, others), others.count("def test_"))
+    run_pytest(tmp_path, first + others).assert_passed(1 + others.count("def test_"))
 
 
 def test_every_plugin_option_is_documented(tmp_path: Path) -> None:
-    (ini,) = blocks("ini")
+    (ini,) = blocks(PAGE, "ini")
     shown = {line.partition(" = ")[0] for line in ini.splitlines()[1:]}
     assert shown == {f"cloudconsole_{name}" for name in (*OPTIONS, "clock_fixed", "flags")}
     (tmp_path / "pytest.ini").write_text(ini)
-    assert_passed(run_pytest(tmp_path, "def test_example(): pass\n", "--strict-config"), 1)
+    run_pytest(tmp_path, "def test_example(): pass\n", "--strict-config").assert_passed(1)
 
 
 @needs_curl
@@ -53,8 +48,8 @@ def test_shell_session_prints_the_documented_output(tmp_path: Path) -> None:
     bin_directory.mkdir()
     (bin_directory / "cloudconsole").write_text(f'#!/bin/sh\nexec {sys.executable} -m cloudconsole "$@"\n')
     (bin_directory / "cloudconsole").chmod(0o700)
-    _, *session = blocks("sh")
-    line, *shown = blocks("json")
+    _, *session = blocks(PAGE, "sh")
+    line, *shown = blocks(PAGE, "json")
     environment = clean_environment(PATH=f"{bin_directory}:{os.environ['PATH']}", TMPDIR=str(tmp_path))
     done = subprocess.run(
         ["bash", "-eum"],
@@ -63,7 +58,7 @@ def test_shell_session_prints_the_documented_output(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=MAX_WAIT_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr

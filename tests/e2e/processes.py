@@ -17,13 +17,14 @@ from tests.harness import HttpTransport, RunningServer, clean_environment
 Result = TypeVar("Result")
 
 
-def eventually(attempt: Callable[[], Result | None], *, tries: int = 2400) -> Result:
+def eventually(attempt: Callable[[], Result | None], *, tries: int = 30_000) -> Result:
     """Poll until `attempt` returns a true value, and return it; fail after `tries` polls."""
     for _ in range(tries):
         result = attempt()
         if result:
             return result
-        time.sleep(0.05)
+        # For want of an event.
+        time.sleep(0.02)
     raise AssertionError("timed out")
 
 

@@ -3,12 +3,12 @@
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
-from tests.harness import HeaderPairs, Reply, RunningServer
+from tests.harness import ApiClient, HeaderPairs, HttpTransport, Reply, RunningServer
 
-PAUSE = 0.03
-"""Seconds between two pieces that must not arrive in one packet."""
+PAUSE = 0.01
+"""Seconds between two pieces, so that they usually arrive in separate packets; no test fails if they do not."""
 
 
 class RawConnection:
@@ -25,6 +25,23 @@ class RawConnection:
             if number:
                 time.sleep(PAUSE)
             self.socket.sendall(piece)
+
+    def send_byte_by_byte_until_closed(self, count: int) -> bytes:
+        """Send up to `count` bytes until the server closes the connection, as it must; return what it sent."""
+        received = b""
+        self.socket.settimeout(PAUSE)
+        for _ in range(count):
+            try:
+                self.socket.sendall(b"y")
+                piece = self.socket.recv(65_536)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return received
+            if not piece:
+                return received
+            received += piece
+        raise AssertionError("the connection stays open")
 
     def send_until_closed(self, pieces: Iterable[bytes]) -> int:
         """Send until the server closes the connection; return the number of bytes sent."""
@@ -70,6 +87,15 @@ def raw_connection(server: RunningServer) -> Iterator[RawConnection]:
         yield connection
     finally:
         connection.close()
+
+
+def log_in(server: RunningServer) -> HeaderPairs:
+    """Log in and return the headers of that session."""
+    with closing(HttpTransport(server.base)) as transport:
+        client = ApiClient(transport)
+        assert client.login().status == 200
+    cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    return [("Cookie", cookies), ("X-CSRFToken", client.token)]
 
 
 def request(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.processes import eventually, workers
 from tests.e2e.raw_http import RawConnection, raw_connection, request
+from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import RunningServer, running_server
 
 CLIENTS = 8
@@ -42,8 +43,7 @@ class ConnectionPerRequest(threading.Thread):
             connection.close()
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
-@pytest.mark.parametrize("metrics", [False, True])
+@pytest.mark.parametrize(("count", "metrics"), [(1, False), (1, True), (4, False)])
 def test_no_connection_is_reset_while_stopping(tmp_path: Path, count: int, metrics: bool) -> None:
     flags = ["--workers", str(count), *(["--metrics", "127.0.0.1:0"] if metrics else [])]
     with running_server(tmp_path, *flags, "--access-log", "false") as server:
@@ -53,7 +53,7 @@ def test_no_connection_is_reset_while_stopping(tmp_path: Path, count: int, metri
         eventually(lambda: all(client.outcomes[200] >= 5 for client in clients))
         assert server.stop() == 0
         for client in clients:
-            client.join(timeout=60)
+            client.join(MAX_WAIT_SECONDS)
             assert not client.is_alive()
     outcomes = sum((client.outcomes for client in clients), Counter())
     assert set(outcomes) <= {200, 503}
@@ -77,6 +77,7 @@ def test_request_on_a_closed_idle_connection_gets_503(tmp_path: Path, earlier_re
             idle.send(request("GET", "/api/"))
             assert idle.answer().status == 200
         assert server.stop() == 0
+        assert "all requests finished" in server.log()
         idle.send(request("GET", "/api/"))
         reply = idle.answer()
         assert (reply.status, reply.error) == (503, "unavailable")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tests.e2e.processes import eventually
-from tests.fork_server import ForkedProcess
+from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
 from tests.harness import clean_environment
 
 
@@ -24,7 +24,7 @@ def test_every_line_is_a_priority_and_json(tmp_path: Path) -> None:
     try:
         eventually(lambda: '"event":"start"' in journal.read_text())
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(MAX_WAIT_SECONDS) == 0
     finally:
         process.kill()
     lines = journal.read_text().splitlines()
@@ -35,5 +35,5 @@ def test_every_line_is_a_priority_and_json(tmp_path: Path) -> None:
 def test_startup_error_has_priority_error(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     process = run_under_journal(journal, "serve", "--port", "70000", "--data", str(tmp_path / "data"))
-    assert process.wait(60) == 1
+    assert process.wait(MAX_WAIT_SECONDS) == 1
     assert re.fullmatch(r"<3>cloudconsole: --port: [^\n]+\n", journal.read_text())

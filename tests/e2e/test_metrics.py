@@ -1,6 +1,5 @@
-"""Monitoring of a running console: metrics over several processes, health while stopping, logs."""
+"""Monitoring of a running console: metrics over several processes, and logs."""
 
-import http.client
 import os
 import re
 import signal
@@ -8,14 +7,17 @@ import socket
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 
 from cloudconsole._version import __version__
-from tests.e2e.processes import command, eventually, is_running, log_lines, wire_worker, workers
+from tests.e2e.processes import command, connection_to, eventually, is_running, log_lines, wire_worker, workers
 from tests.e2e.raw_http import raw_connection, request
+from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import ApiClient, HttpTransport, RunningServer, running_server
 from tests.server.metrics.metrics_page import MetricsPage
 
@@ -27,14 +29,8 @@ def metrics_port(server: RunningServer) -> int:
 
 
 def scrape(port: int) -> MetricsPage:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("GET", "/metrics")
-        response = connection.getresponse()
-        assert response.status == 200
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=MAX_WAIT_SECONDS) as response:
         return MetricsPage(response.read().decode())
-    finally:
-        connection.close()
 
 
 @pytest.fixture
@@ -49,42 +45,24 @@ def two_workers(server: RunningServer) -> list[int]:
     found: set[int] = set()
 
     def found_both() -> bool:
-        transport = HttpTransport(server.base)
-        found.add(wire_worker(server, transport))
-        transport.close()
+        with closing(HttpTransport(server.base)) as transport:
+            found.add(wire_worker(server, transport))
         return len(found) == 2
 
     eventually(found_both)
     return sorted(found)
 
 
-@contextmanager
-def connection_served_by(server: RunningServer, worker: int) -> Iterator[HttpTransport]:
-    """Reconnect until this worker accepts; pausing the others would show up as event loop lag."""
-
-    def try_one() -> HttpTransport | None:
-        transport = HttpTransport(server.base)
-        if wire_worker(server, transport) == worker:
-            return transport
-        transport.close()
-        return None
-
-    transport = eventually(try_one)
-    yield transport
-    transport.close()
-
-
 def test_metrics_add_up_over_workers_and_restarts(server: RunningServer) -> None:
     port = metrics_port(server)
     first, second = two_workers(server)
     before = scrape(port)
-    transport = HttpTransport(server.base)
-    client = ApiClient(transport)
-    assert client.login().status == 200
-    transport.close()
+    with closing(HttpTransport(server.base)) as transport:
+        client = ApiClient(transport)
+        assert client.login().status == 200
 
     for round_number, worker in enumerate((first, second)):
-        with connection_served_by(server, worker) as connection:
+        with connection_to(server, worker) as connection:
             for _ in range(25 + round_number):
                 assert ApiClient(connection, dict(client.cookies)).call("GetNews").status == 200
             assert ApiClient(connection, dict(client.cookies)).call("NoSuchAction").status == 404
@@ -105,7 +83,7 @@ def test_metrics_add_up_over_workers_and_restarts(server: RunningServer) -> None
     page = scrape(port)
     assert page.value("requests_total", operation="GetNews", outcome="ok") == 51
     replaced = next(worker for worker in two_workers(server) if worker != second)
-    with connection_served_by(server, replaced) as connection:
+    with connection_to(server, replaced) as connection:
         for _ in range(9):
             assert ApiClient(connection, dict(client.cookies)).call("GetNews").status == 200
     page = scrape(port)
@@ -114,20 +92,21 @@ def test_metrics_add_up_over_workers_and_restarts(server: RunningServer) -> None
         page.buckets("request_duration_seconds", operation="GetNews")
     )
     assert page.value("event_loop_lag_seconds_count") > before.value("event_loop_lag_seconds_count")
+    assert any(line["level"] == "error" for line in log_lines(server))
 
 
 def test_frozen_worker_is_replaced_and_counted(tmp_path: Path) -> None:
-    flags = ["--workers", "2", "--metrics", "127.0.0.1:0", "--worker-timeout", "5"]
+    flags = ["--workers", "2", "--metrics", "127.0.0.1:0", "--worker-timeout", "2"]
     with running_server(tmp_path, *flags) as server:
         port = metrics_port(server)
         frozen, _ = two_workers(server)
         os.kill(frozen, signal.SIGSTOP)
-        eventually(lambda: scrape(port).value("worker_restarts_total", reason="frozen") == 1)
-        assert scrape(port).value("worker_restarts_total", reason="died") == 0
+        # On a busy machine the other worker may count as frozen, too.
+        eventually(lambda: scrape(port).value("worker_restarts_total", reason="frozen") >= 1)
+        eventually(lambda: any(f"worker {frozen} has been frozen" in line["message"] for line in log_lines(server)))
         eventually(lambda: scrape(port).value("workers") == 2)
-        assert frozen not in two_workers(server)
-        assert any(f"worker {frozen} has been frozen" in line["message"] for line in log_lines(server))
-        assert server.stop() == 0
+        assert not is_running(frozen)
+        assert scrape(port).value("worker_restarts_total", reason="died") == 0
 
 
 def test_metrics_process_is_replaced_when_it_dies(server: RunningServer) -> None:
@@ -138,13 +117,17 @@ def test_metrics_process_is_replaced_when_it_dies(server: RunningServer) -> None
     (metrics,) = workers(server) - serving
     os.kill(metrics, signal.SIGKILL)
     (replaced,) = eventually(lambda: workers(server) - serving - {metrics})
+    with raw_connection(server) as unfinished:
+        unfinished.send(request("POST", "/api/", [("Content-Length", "2"), ("Expect", "100-continue")]))
+        assert unfinished.answer().status == 100
+        eventually(lambda: scrape(port).value("requests_in_flight") == 1)
     page = scrape(port)
     assert page.value("requests_total", operation="welcome", outcome="ok") > requests_before
     assert page.value("start_time_seconds") == start_time
     assert page.by_label("worker_restarts_total", "reason") == {}
     assert server.stop() == 0
     assert not is_running(replaced)
-    with pytest.raises(ConnectionError):
+    with pytest.raises(URLError):
         scrape(port)
 
 
@@ -157,35 +140,6 @@ def test_all_processes_exit_when_their_parent_is_killed(server: RunningServer) -
     assert [line["message"] for line in log_lines(server)].count("the parent process is gone: stopping") == 2
 
 
-def test_stopping_console_is_alive_but_not_ready(tmp_path: Path) -> None:
-    with (
-        running_server(tmp_path, "--metrics", "127.0.0.1:0") as server,
-        raw_connection(server) as in_progress,
-        raw_connection(server) as probe,
-    ):
-        probe.send(request("GET", "/readyz", [("Host", "10.0.0.7")]))
-        assert probe.answer().status == 200
-        in_progress.send(request("POST", "/api/", [("Content-Length", "2"), ("Expect", "100-continue")]))
-        assert in_progress.answer().status == 100
-
-        server.process.send_signal(signal.SIGTERM)
-
-        def is_alive_but_not_ready() -> bool:
-            transport = HttpTransport(server.base)
-            try:
-                assert transport.send("GET", "/healthz", [("Host", "10.0.0.7")]).status == 200
-                reply = transport.send("GET", "/readyz", [("Host", "10.0.0.7")])
-                return reply.status == 503 and reply.error == "unavailable" and reply.header("retry-after") == "1"
-            finally:
-                transport.close()
-
-        eventually(is_alive_but_not_ready)
-        eventually(lambda: scrape(metrics_port(server)).value("requests_in_flight") == 1)
-        in_progress.send(b"{}")
-        assert in_progress.answer().status == 415
-        assert server.process.wait(timeout=60) == 0
-
-
 def test_metrics_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -195,33 +149,8 @@ def test_metrics_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_invalid_setting_is_reported_in_plain_text(tmp_path: Path) -> None:
-    done = command("serve", "--data", str(tmp_path / "data"), "--log-format", "json", "--port", "x")
-    assert done.returncode == 1
-    assert done.stderr.startswith("cloudconsole: --port: ")
-    assert done.stderr.count("\n") == 1
-
-
-def test_every_log_line_is_json(server: RunningServer) -> None:
-    transport = HttpTransport(server.base)
-    client = ApiClient(transport)
-    client.open()
-    client.login("demo", "wrong")
-    client.login()
-    client.send("GET", "/%0aforged%c2%85%e2%80%a8%ff")
-    transport.close()
-    (serving, *_) = two_workers(server)
-    os.kill(serving, signal.SIGKILL)
-    eventually(lambda: any(line["level"] == "error" for line in log_lines(server)))
-    events = [line.get("event") for line in log_lines(server)]
-    assert {"login", "login_refused", "refused", "request"} <= set(events)
-
-
-# Rejections at connection level.
-
-
 def test_connection_rejections_of_all_workers_are_counted(tmp_path: Path) -> None:
-    flags = ("--workers", "2", "--metrics", "127.0.0.1:0", "--request-timeout", "1")
+    flags = ("--workers", "2", "--metrics", "127.0.0.1:0", "--request-timeout", "2")
     with running_server(tmp_path, *flags) as server:
         rejected = Counter[str]()
 
@@ -248,11 +177,7 @@ def test_connection_rejections_of_all_workers_are_counted(tmp_path: Path) -> Non
     assert page.by_label("rejections_total", "reason") == {}
 
 
-# Start and stop.
-
-
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("count", "sig"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
 def test_start_and_stop_are_logged_once(tmp_path: Path, count: int, sig: signal.Signals) -> None:
     with running_server(tmp_path, "--workers", str(count)) as server:
         assert server.stop(sig) == 0
@@ -267,22 +192,14 @@ def test_start_and_stop_are_logged_once(tmp_path: Path, count: int, sig: signal.
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_stop_that_aborts_requests_logs_a_warning(tmp_path: Path, count: int) -> None:
-    flags = ("--workers", str(count), "--stop-grace", "1")
+    flags = ("--workers", str(count), "--stop-grace", "0")
     with running_server(tmp_path, *flags) as server, raw_connection(server) as unfinished:
         unfinished.send(request("POST", "/api/", [("Content-Length", "5"), ("Expect", "100-continue")]))
         assert unfinished.answer().status == 100
         assert server.stop() == 0
     stop = log_lines(server)[-1]
-    assert stop["message"] == "stopped by SIGTERM: requests were aborted after 1 s"
+    assert stop["message"] == "stopped by SIGTERM: requests were aborted after 0 s"
     assert (stop["event"], stop["drained"], stop["level"]) == ("stop", False, "warning")
-
-
-def test_failed_start_is_not_logged_as_a_start(tmp_path: Path) -> None:
-    done = command("serve", "--data", str(tmp_path / "data"), "--port", "x")
-    assert "serves on" not in done.stdout + done.stderr
-
-
-# A store that fails on every request.
 
 
 def test_errors_of_a_failing_store_are_rate_limited_in_the_log(tmp_path: Path) -> None:
@@ -292,16 +209,15 @@ def test_errors_of_a_failing_store_are_rate_limited_in_the_log(tmp_path: Path) -
         assert client.login().status == 200
         with closing(sqlite3.connect(tmp_path / "data" / "activity.db")) as store, store:
             store.execute("ALTER TABLE sessions RENAME TO elsewhere")
-        for _ in range(200):
+        for _ in range(50):
             assert client.call("GetNews").error == "unavailable"
         transport.close()
         assert server.stop() == 0
     lines = [line for line in log_lines(server) if "unavailable: " in line["message"]]
     written = [line for line in lines if line.get("event") is None]
     counted = [line["number"] for line in lines if line.get("event") == "suppressed"]
-    # One entry per ten seconds, however slow the machine is.
-    assert len(written) < 20
-    assert len(written) + sum(counted) == 200
+    assert counted
+    assert len(written) + sum(counted) == 50
 
 
 def test_sessions_are_counted_by_the_test_clock(tmp_path: Path) -> None:

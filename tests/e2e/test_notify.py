@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fork_server import ForkedProcess
+from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
 from tests.harness import clean_environment
 
 CREDENTIALS = struct.Struct("3i")
@@ -23,7 +23,7 @@ class Manager:
         self.path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._socket.settimeout(60)
+        self._socket.settimeout(MAX_WAIT_SECONDS)
         self._socket.bind(str(path))
         self.senders: set[int] = set()
 
@@ -66,7 +66,7 @@ def test_main_process_notifies_of_ready_reload_and_stop(manager: Manager, tmp_pa
         assert [manager.next_state(), manager.next_state()] == ["RELOADING=1", "READY=1"]
         process.terminate()
         assert manager.next_state() == "STOPPING=1"
-        assert process.wait(60) == 0
+        assert process.wait(MAX_WAIT_SECONDS) == 0
         assert manager.senders == {process.pid}
     finally:
         process.kill()

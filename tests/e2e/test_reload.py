@@ -14,7 +14,7 @@ import pytest
 
 from tests.certificate_factory import write_certificate
 from tests.e2e.processes import eventually, workers
-from tests.fork_server import ForkedProcess
+from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
 from tests.harness import ApiClient, HttpTransport, clean_environment, running_server
 
 NOTHING_TO_RELOAD = "SIGHUP: nothing to reload, no certificate is configured"
@@ -49,7 +49,7 @@ def test_sighup_during_startup_is_handled_once_serving(tmp_path: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_UN)
             eventually(lambda: process.poll() is not None or reloads(log_file))
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(MAX_WAIT_SECONDS) == 0
 
 
 def test_expired_certificate_is_logged_and_shown_in_metrics(tmp_path: Path) -> None:
@@ -79,14 +79,14 @@ def starting(folder: Path, *flags: str) -> Iterator[tuple[ForkedProcess, Path]]:
         yield process, log_file
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(MAX_WAIT_SECONDS)
 
 
 def expiry_in_metrics(log_file: Path) -> float | None:
     address = re.search(r"metrics on (http://\S+/metrics)", log_file.read_text())
     if address is None:
         return None
-    with urlopen(address[1], timeout=60) as page:
+    with urlopen(address[1], timeout=MAX_WAIT_SECONDS) as page:
         found = re.search(r"^cloudconsole_certificate_expiry_seconds (\d+)$", page.read().decode(), re.MULTILINE)
     return found and float(found[1])
 

@@ -1,19 +1,24 @@
 """Test stores and ordinary stores are never mixed, and two test servers cannot share a store."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cloudconsole.server.commands.serve import _prepare_store
+from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.test_mode.runtime import ServerRuntime
+from cloudconsole.store.base import StoreError
+from cloudconsole.store.sqlite.store import prepare
+from cloudconsole.store.sqlite.test_marker import is_test_store
 from tests.e2e.processes import command
-from tests.e2e.test_test_mode import TEST_MODE_FLAGS, started
-from tests.harness import running_server
+from tests.e2e.test_test_mode import TEST_MODE_FLAGS, Started, runtime_of, started
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """A store created in test mode."""
-    with started("--sample", "--seed", "7", "--data", "store", cwd=tmp_path) as console, console.client() as client:
-        assert client.login().status == 200
+    prepare(tmp_path / "store", test_mode=True)
     return tmp_path / "store"
 
 
@@ -22,50 +27,47 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("flags", TEST_MODE_FLAGS)
-def test_test_mode_rejects_an_ordinary_store(tmp_path: Path, flags: list[str]) -> None:
-    with running_server(tmp_path):
-        before = content(tmp_path / "data")
-        done = command("serve", "--port", "0", "--data", str(tmp_path / "data"), *flags)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == (
-            f"cloudconsole: the store in {tmp_path / 'data'} is not a test store and was not changed: "
-            "pass --data with an empty directory, or omit it\n"
-        )
-        assert content(tmp_path / "data") == before
-
-
-def test_test_mode_rejects_an_ordinary_empty_store(tmp_path: Path) -> None:
-    with running_server(tmp_path, sample=False):
-        assert command("serve", "--port", "0", "--data", str(tmp_path / "data"), "--test-mode").returncode == 1
+def test_test_mode_rejects_an_ordinary_store(folder: Path, flags: list[str]) -> None:
+    before = content(folder)
+    with pytest.raises(StoreError) as error:
+        _prepare_store(Settings(data=folder), runtime_of(*flags))
+    assert str(error.value) == (
+        f"the store in {folder} is not a test store and was not changed: "
+        "pass --data with an empty directory, or omit it"
+    )
+    assert content(folder) == before
 
 
 def test_ordinary_console_rejects_a_test_store(store: Path) -> None:
-    done = command("serve", "--port", "0", "--data", str(store))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"cloudconsole: the store in {store} is a test store, whose sessions and keys are predictable: "
-        "pass --data with another directory\n"
+    with pytest.raises(StoreError) as error:
+        _prepare_store(Settings(data=store), ServerRuntime())
+    assert str(error.value) == (
+        f"the store in {store} is a test store, whose sessions and keys are predictable: "
+        "pass --data with another directory"
     )
 
 
-def test_ordinary_console_rejects_a_test_store_after_a_reset(tmp_path: Path) -> None:
-    with started("--sample", "--test-mode", "--data", "store", cwd=tmp_path) as console:
-        console.controls.reset()
-    assert command("serve", "--port", "0", "--data", str(tmp_path / "store")).returncode == 1
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """A console in test mode that uses an existing test store."""
+    folder = tmp_path_factory.mktemp("console")
+    prepare(folder / "store", test_mode=True)
+    with started("--test-mode", "--data", "store", cwd=folder) as console:
+        yield console
 
 
-def test_test_mode_can_reuse_a_test_store(tmp_path: Path, store: Path) -> None:
-    with started("--test-mode", "--data", str(store), cwd=tmp_path) as console, console.client() as client:
-        assert client.login().status == 200
-
-
-def test_two_test_servers_cannot_share_a_store(tmp_path: Path, store: Path) -> None:
-    with started("--clock-fixed", "--workers", "2", "--data", str(store), cwd=tmp_path):
-        done = command("serve", "--port", "0", "--data", str(store), "--test-mode")
+def test_two_test_servers_cannot_share_a_store(console: Started) -> None:
+    store = console.announced["data"]
+    done = command("serve", "--port", "0", "--data", store, "--clock-fixed")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"cloudconsole: another test server uses the store in {store}: pass --data with another directory\n"
     )
+
+
+def test_store_is_a_test_store_after_a_reset(console: Started) -> None:
+    console.controls.reset()
+    assert is_test_store(Path(console.announced["data"]))
 
 
 def test_admin_commands_work_and_doctor_reports_the_test_store(store: Path) -> None:
@@ -82,28 +84,26 @@ class TestBackups:
         assert command("admin", "backup", str(file), "--data", str(store)).returncode == 0
         return file
 
-    def test_store_restored_from_a_test_backup_is_a_test_store(self, tmp_path: Path, backup: Path) -> None:
+    def test_restored_test_backup_is_a_test_store(self, tmp_path: Path, store: Path, backup: Path) -> None:
         assert command("admin", "restore", str(backup), "--to", str(tmp_path / "new")).returncode == 0
-        assert "test store" in command("serve", "--port", "0", "--data", str(tmp_path / "new")).stderr
-
-    def test_test_backup_can_be_restored_into_a_test_store(self, store: Path, backup: Path) -> None:
+        assert is_test_store(tmp_path / "new")
         assert command("admin", "restore", str(backup), "--yes", "--data", str(store)).returncode == 0
+        assert is_test_store(store)
 
-    def test_test_backup_is_not_restored_into_an_ordinary_store(self, tmp_path: Path, backup: Path) -> None:
-        ordinary = tmp_path / "data"
-        with running_server(tmp_path):
-            before = content(ordinary)
-            done = command("admin", "restore", str(backup), "--yes", "--keep-sessions", "--data", str(ordinary))
-            assert content(ordinary) == before
+    def test_test_backup_is_not_restored_into_an_ordinary_store(self, backup: Path, folder: Path) -> None:
+        before = content(folder)
+        done = command("admin", "restore", str(backup), "--yes", "--keep-sessions", "--data", str(folder))
+        assert content(folder) == before
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            f"cloudconsole: backup.tar is a backup of a test store, and {ordinary} is not a test store: "
+            f"cloudconsole: backup.tar is a backup of a test store, and {folder} is not a test store: "
             "restore it into an empty directory instead: --to DIR\n"
         )
 
-    def test_test_store_stays_one_after_restoring_an_ordinary_backup(self, tmp_path: Path, store: Path) -> None:
-        file = tmp_path / "ordinary.tar"
-        with running_server(tmp_path):
-            assert command("admin", "backup", str(file), "--data", str(tmp_path / "data")).returncode == 0
-        assert command("admin", "restore", str(file), "--yes", "--data", str(store)).returncode == 0
-        assert "test store" in command("serve", "--port", "0", "--data", str(store)).stderr
+    def test_test_store_stays_one_after_restoring_an_ordinary_backup(
+        self, tmp_path: Path, folder: Path, store: Path
+    ) -> None:
+        file = str(tmp_path / "ordinary.tar")
+        assert command("admin", "backup", file, "--data", str(folder)).returncode == 0
+        assert command("admin", "restore", file, "--yes", "--data", str(store)).returncode == 0
+        assert is_test_store(store)
