@@ -20,8 +20,8 @@ ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server
   tests/server/test_writer.py tests/server/metrics/test_audit_log.py \
   $(addprefix tests/server/http/test_,sessions.py health.py login_throttle.py login_queue.py rejected_connections.py) \
   $(addprefix tests/server/commands/test_,live_changes.py upgrade.py) \
-  $(addprefix tests/server/commands/admin/test_,end_sessions.py bulk_import.py cloud_file.py prune.py) \
-  $(addprefix tests/server/admin_ui/test_,responses.py revoked_operators.py)
+  $(addprefix tests/server/commands/admin/test_,bulk_import.py cloud_file.py maintenance.py) \
+  $(addprefix tests/server/admin_ui/test_,forms.py revoked_operators.py)
 
 .PHONY: run test test-all test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions \
   test-interop openstack openstack-stop bench bench-openstack check format docs fuzz consistency lock clean

@@ -1,12 +1,14 @@
-"""A signed-in operator, an anonymous client of the admin UI, and a tenant that sees the changes."""
+"""A signed-in operator and an anonymous client of the admin UI."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.harness import ApiClient, InProcessTransport
+from cloudconsole.server.app import Console
+from tests.harness import FakeClock, InProcessTransport
 from tests.server.admin_ui.pages import Operator
-from tests.stores import copy_store
+from tests.stores import copy_store, settings_for
 
 
 @pytest.fixture
@@ -28,7 +30,11 @@ def operator(transport: InProcessTransport) -> Operator:
 
 
 @pytest.fixture
-def tenant(transport: InProcessTransport) -> ApiClient:
-    client = ApiClient(transport)
-    assert client.login().status == 200
-    return client
+def operator_in_shanghai(data: Path, clock: FakeClock) -> Iterator[Operator]:
+    """An operator of a console with another time zone and currency."""
+    settings = settings_for(data, time_zone="Asia/Shanghai", currency="EUR")
+    transport = InProcessTransport(Console(settings, clock))
+    signed_in = Operator(transport)
+    assert signed_in.sign_in().status == 200
+    yield signed_in
+    transport.close()

@@ -1,15 +1,15 @@
 """A minimal browser: parses pages, fills in and submits their forms, and follows redirects."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import urlencode
+from xml.etree.ElementTree import Element, TreeBuilder
 
 from tests.harness import FORM, ApiClient, InProcessTransport, Reply
 
 SIGN_IN: Final = "/admin/sign-in/"
-_VOID: Final = {"input", "meta", "link", "br"}
+_VOID: Final = {"img", "input", "link", "meta"}
 
 
 @dataclass
@@ -20,7 +20,6 @@ class Form:
     method: str
     fields: dict[str, str] = field(default_factory=dict)
     boxes: set[str] = field(default_factory=set)
-    buttons: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
     """Problem texts by field name."""
 
@@ -37,81 +36,26 @@ class Form:
         return sent
 
 
-class _PageParser(HTMLParser):
+class _TreeParser(HTMLParser):
+    """Builds a tree; fails for elements that are not closed in order."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.forms: list[Form] = []
-        self.text: list[str] = []
-        self.links: list[str] = []
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.headings: list[str] = []
-        self.by_id: dict[str, str] = {}
-        self._open: list[tuple[str, str]] = []
-        self._described: list[tuple[Form, str, str]] = []
-        self._select: str | None = None
-        self._area: str | None = None
+        self.tree = TreeBuilder()
+        self._open: list[str] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        attrs = {name: value or "" for name, value in attributes}
-        self.tags.append((tag, attrs))
-        if tag not in _VOID:
-            self._open.append((tag, attrs.get("id", "")))
-        if tag == "a" and "href" in attrs:
-            self.links.append(attrs["href"])
-        if tag == "h1":
-            self.headings.append("")
-        if tag == "form":
-            self.forms.append(Form(attrs.get("action", ""), attrs.get("method", "get")))
-        elif self.forms and tag in ("input", "select", "textarea", "button", "option"):
-            self._control(self.forms[-1], tag, attrs)
-
-    def _control(self, form: Form, tag: str, attrs: dict[str, str]) -> None:
-        name = attrs.get("name", "")
-        if "aria-invalid" in attrs:
-            self._described.append((form, name, attrs["aria-describedby"]))
-        if tag == "option":
-            if self._select is not None and ("selected" in attrs or self._select not in form.fields):
-                form.fields[self._select] = attrs.get("value", "\0" if "value" not in attrs else "")
-        elif tag == "select":
-            self._select = name
-        elif tag == "textarea":
-            self._area = name
-            form.fields[name] = ""
-        elif tag == "button":
-            form.buttons.append(name)
-            form.boxes.add(name)
-        elif attrs.get("type") == "checkbox":
-            form.boxes.add(name)
-            if "checked" in attrs:
-                form.fields[name] = attrs.get("value", "on")
-        else:
-            form.fields[name] = attrs.get("value", "")
+        self.tree.start(tag, {name: value or "" for name, value in attributes})
+        self._open.append(tag)
+        if tag in _VOID:
+            self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        while self._open and self._open.pop()[0] != tag:
-            pass
-        if tag == "select":
-            self._select = None
-        if tag == "textarea" and self._area is not None:
-            form, name = self.forms[-1], self._area
-            form.fields[name] = form.fields[name].removeprefix("\n")
-            self._area = None
+        assert self._open.pop() == tag
+        self.tree.end(tag)
 
     def handle_data(self, data: str) -> None:
-        if self._area is not None:
-            self.forms[-1].fields[self._area] += data
-        elif self._select is not None and self.forms[-1].fields.get(self._select) == "\0":
-            self.forms[-1].fields[self._select] = data
-        self.text.append(data)
-        for tag, element in self._open:
-            if element:
-                self.by_id[element] = self.by_id.get(element, "") + data
-            if tag == "h1":
-                self.headings[-1] += data
-
-    def finish(self) -> None:
-        for form, name, described in self._described:
-            form.problems[name] = next(self.by_id[each] for each in described.split() if each.endswith("-problem"))
+        self.tree.data(data)
 
 
 class Page:
@@ -121,41 +65,56 @@ class Page:
         self.reply = reply
         self.status = reply.status
         self.html = reply.body.decode()
-        parser = _PageParser()
+        parser = _TreeParser()
         parser.feed(self.html)
         parser.close()
-        parser.finish()
-        self.forms = parser.forms
-        self.links = parser.links
-        self.tags = parser.tags
-        self.text = " ".join("".join(parser.text).split())
-        self.heading = " ".join(parser.headings[0].split()) if parser.headings else ""
-        self.headings = len(parser.headings)
-        self._by_id = parser.by_id
+        root = parser.tree.close()
+        self.tags = [(element.tag, element.attrib) for element in root.iter()]
+        self.links = [attributes["href"] for tag, attributes in self.tags if tag == "a" and "href" in attributes]
+        self.text = _text(root)
+        self._headings = [_text(heading) for heading in root.iter("h1")]
+        by_id = {element.attrib["id"]: element for element in root.iter() if "id" in element.attrib}
+        self.forms = [_form(element, by_id) for element in root.iter("form")]
+        alerts = [element for element in root.iter() if element.get("role") == "alert"]
+        lines = "".join(alerts[0].itertext()).split("\n") if alerts else []
+        self.problems = [" ".join(line.split()) for line in lines if line.strip()]
+        """The lines of the problem summary."""
+
+    @property
+    def heading(self) -> str:
+        """The only heading of the first level."""
+        (heading,) = self._headings
+        return heading
 
     def form(self, ending: str) -> Form:
         """Return the form whose action ends with this path."""
         (found,) = [form for form in self.forms if form.action.partition("?")[0].endswith(ending)]
         return found
 
-    @property
-    def problems(self) -> list[str]:
-        """The lines of the problem summary."""
-        within, found = False, list[str]()
-        for tag, attrs in self.tags:
-            if attrs.get("role") == "alert":
-                within = True
-            elif within and tag == "form":
-                break
-        if within:
-            found = list(self._summary())
-        return found
 
-    def _summary(self) -> Iterator[str]:
-        start = self.html.index('role="alert"')
-        parser = _PageParser()
-        parser.feed(self.html[self.html.index(">", start) + 1 : self.html.index("</div>", start)])
-        yield from (" ".join(line.split()) for line in "".join(parser.text).split("\n") if line.strip())
+def _text(element: Element) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def _form(element: Element, by_id: dict[str, Element]) -> Form:
+    form = Form(element.get("action", ""), element.get("method", "get"))
+    for control in element.iter():
+        name = control.get("name", "")
+        if "aria-invalid" in control.attrib:
+            problem = next(each for each in control.attrib["aria-describedby"].split() if each.endswith("-problem"))
+            form.problems[name] = _text(by_id[problem])
+        if control.tag == "button" or control.get("type") == "checkbox":
+            form.boxes.add(name)
+            if "checked" in control.attrib:
+                form.fields[name] = control.get("value", "on")
+        elif control.tag == "input":
+            form.fields[name] = control.get("value", "")
+        elif control.tag == "textarea":
+            form.fields[name] = "".join(control.itertext()).removeprefix("\n")
+        elif control.tag == "select":
+            options = sorted(control.iter("option"), key=lambda option: "selected" not in option.attrib)
+            form.fields[name] = options[0].get("value", _text(options[0]))
+    return form
 
 
 @dataclass

@@ -1,20 +1,26 @@
 """Form protection and validation: a rejected form changes nothing and keeps the typed values."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from sqlalchemy import Table, update
 
-from cloudconsole.operator.entities import TENANTS
-from cloudconsole.operator.transaction import operator_transaction
+from cloudconsole.core.clock import format_utc
+from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.sessions import MAX_FORM
-from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
-from tests.harness import FORM, ApiClient, InProcessTransport
-from tests.server.admin_ui.pages import SIGN_IN, Operator
+from cloudconsole.store.tables import accounts, login_failures, news, operator_audit, quotas, tenants, urls
+from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
+from tests.server.admin_ui.pages import SIGN_IN, Operator, Page
 from tests.server.admin_ui.paths import GETS, POSTS
 from tests.server.http.helpers import rows, stored_bytes
-from tests.stores import opened
+from tests.stores import opened, write_transaction
 
 TOKEN = "csrfmiddlewaretoken"
+NUL = "a\0b"
+NEWS = {"title": "Maintenance", "url": "https://example.com/m"}
+URL = {"type": "link", "url": "https://example.com/u"}
+SHORT_PASSWORD = "a password must have 8 to 1024 characters"
 
 
 def token_of(operator: Operator) -> str:
@@ -43,33 +49,52 @@ def test_a_form_of_too_many_fields_is_rejected(operator: Operator, anonymous: Op
 # Cross-site request forgery
 
 
-@pytest.mark.parametrize("path", POSTS)
-def test_invalid_csrf_token_changes_nothing(operator: Operator, data: Path, path: str) -> None:
+@pytest.mark.parametrize("token", [None, "", "x" * 64, "é", "0" * 64])
+def test_invalid_csrf_token_changes_nothing(operator: Operator, data: Path, token: str | None) -> None:
     before = rows(data, operator_audit)
-    for token in (None, "", "x" * 64, "é", "0" * 64):
+    for path in POSTS:
         reply = operator.post(path, {"key": "demo", **({} if token is None else {TOKEN: token})})
-        assert (reply.status, rows(data, operator_audit)) == (403, before)
+        assert reply.status == 403, path
+    assert rows(data, operator_audit) == before
     assert operator.get("/admin/").heading == "Overview"
 
 
-@pytest.mark.parametrize("path", POSTS)
-def test_cross_origin_form_is_rejected_even_with_token(operator: Operator, data: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}]
+)
+def test_cross_origin_form_is_rejected_even_with_token(operator: Operator, data: Path, headers: dict[str, str]) -> None:
     before, token = rows(data, operator_audit), token_of(operator)
-    for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}):
-        reply = operator.post(path, {"key": "demo", TOKEN: token}, **headers)
-        assert (reply.status, rows(data, operator_audit)) == (403, before)
+    for path in POSTS:
+        assert operator.post(path, {"key": "demo", TOKEN: token}, **headers).status == 403, path
+    assert rows(data, operator_audit) == before
+    assert operator.get("/admin/").heading == "Overview"
 
 
-def test_token_of_previous_session_shows_the_form_again(operator: Operator, data: Path) -> None:
-    form = operator.get("/admin/tenant/add/").form("/add/")
+@pytest.mark.parametrize(
+    ("path", "verb", "values"),
+    [
+        ("tenant/add/", "add", {"name": "acme"}),
+        ("quota/one/?key=demo", "change", {"cores": "77"}),
+        ("account/disable/?key=demo", "disable", {"key": "demo"}),
+        ("account/password/?key=demo", "password", {"key": "demo"}),
+    ],
+)
+def test_form_of_a_previous_session_is_shown_again(
+    operator: Operator, data: Path, path: str, verb: str, values: dict[str, str]
+) -> None:
+    before = rows(data, operator_audit)
+    form = operator.get(f"/admin/{path}").form(f"/{verb}/")
     operator.client.cookies.clear()
     operator.sign_in()
-    page = operator.send(form, name="acme")
+    page = operator.send(form, **values)
     assert (page.status, page.problems[0]) == (403, "Nothing was changed")
     assert "You signed in again" in page.problems[1]
-    assert "acme" not in [row.name for row in rows(data, tenants)]
-    again = operator.send(page.form("/add/"))
-    assert again.heading == "Tenant acme"
+    assert rows(data, operator_audit) == before
+    again = page.form(f"/{verb}/")
+    assert values.items() <= again.fields.items()
+    if verb != "password":
+        assert operator.send(again).status == 200
+        assert len(rows(data, operator_audit)) == len(before) + 1
 
 
 def test_token_of_previous_session_without_origin_is_rejected(operator: Operator) -> None:
@@ -80,25 +105,6 @@ def test_token_of_previous_session_without_origin_is_rejected(operator: Operator
     reply = operator.client.send("POST", "/admin/tenant/add/", {"Content-Type": FORM}, body)
     assert reply.status == 403
     assert b"acme" not in reply.body
-
-
-def test_stale_edit_form_keeps_typed_values(operator: Operator) -> None:
-    form = operator.get("/admin/quota/one/?key=demo").form("/change/")
-    operator.client.cookies.clear()
-    operator.sign_in()
-    page = operator.send(form, cores="77")
-    assert (page.status, page.form("/change/").fields["cores"]) == (403, "77")
-    assert operator.send(page.form("/change/")).form("/change/").fields["cores"] == "77"
-
-
-@pytest.mark.parametrize("verb", ["disable", "password"])
-def test_stale_confirmation_form_is_shown_again(operator: Operator, verb: str) -> None:
-    form = operator.get(f"/admin/account/{verb}/?key=demo").form(f"/{verb}/")
-    operator.client.cookies.clear()
-    operator.sign_in()
-    page = operator.send(form)
-    assert (page.status, "You signed in again" in page.text) == (403, True)
-    assert page.form(f"/{verb}/").fields["key"] == "demo"
 
 
 # Requests rejected before the form is parsed
@@ -123,37 +129,59 @@ def test_long_body_without_session_is_not_read(anonymous: Operator) -> None:
     assert anonymous.post("/admin/sign-in/", {"x": "y" * 70_000}).status == 413
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [("GET", "/admin/nothing/", 404), ("GET", "/admin/tenant/change/", 405), ("DELETE", "/admin/", 405)],
-)
-def test_errors_are_html_pages(operator: Operator, method: str, path: str, status: int) -> None:
-    reply = operator.client.send(method, path)
-    assert reply.status == status
-    assert reply.header("content-type") == "text/html; charset=utf-8"
-    assert (reply.header("x-request-id") or "-") in reply.body.decode()
-
-
-@pytest.mark.parametrize("path", ["/admin", "/admin/tenant", "/admin/tenant/one", "/admin/sign-in", "/admin/audit"])
-def test_path_without_trailing_slash_redirects(operator: Operator, path: str) -> None:
-    reply = operator.client.send("GET", f"{path}?key=demo")
-    assert (reply.status, reply.header("location")) == (308, f"{path}/?key=demo")
-
-
-@pytest.mark.parametrize("path", [path for path in GETS if path.endswith("/one/")])
-def test_unknown_key_is_not_found(operator: Operator, path: str) -> None:
-    for key in ("", "no such", "价/格", "0" * 300):
-        page = operator.get(f"{path}?key={key}")
-        assert (page.status, page.heading) == (404, "Not found")
-
-
-def test_failed_write_shows_service_unavailable(operator: Operator, data: Path) -> None:
+def test_errors_are_html_pages(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/tenant/add/").form("/add/")
+    for method, path, status in (
+        ("GET", "/admin/nothing/", 404),
+        ("GET", "/admin/tenant/change/", 405),
+        ("DELETE", "/admin/", 405),
+    ):
+        reply = operator.client.send(method, path)
+        assert (reply.status, reply.header("content-type")) == (status, "text/html; charset=utf-8")
+        assert (reply.header("x-request-id") or "-") in reply.body.decode()
     with opened(data, "cloud") as engine, engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE tenants RENAME TO gone")
     page = operator.send(form, name="acme")
     assert (page.status, page.heading) == (503, "Service unavailable")
     assert "the audit log shows whether it was made" in page.text
+
+
+def test_path_without_trailing_slash_redirects(operator: Operator) -> None:
+    for path in ("/admin", "/admin/tenant", "/admin/tenant/one", "/admin/sign-in", "/admin/audit"):
+        reply = operator.client.send("GET", f"{path}?key=demo")
+        assert (reply.status, reply.header("location")) == (308, f"{path}/?key=demo")
+
+
+def test_unknown_key_is_not_found(operator: Operator) -> None:
+    for path in (path for path in GETS if path.endswith("/one/")):
+        for key in ("", "no such", "价/格", "0" * 300, "a%00b"):
+            page = operator.get(f"{path}?key={key}")
+            assert (page.status, page.heading) == (404, "Not found"), path
+
+
+# NUL characters, which PostgreSQL cannot store: every store rejects them
+
+
+def test_list_filtered_by_nul_is_empty_or_rejected(operator: Operator) -> None:
+    for entity in ENTITY_TYPES:
+        for name in (*entity.filters(), "after"):
+            assert operator.get(f"/admin/{entity.name}/?{name}={quote(NUL)}").status in (200, 422), name
+    for name in ("actor", "change", "subject", "log=access&actor", "log=access&change"):
+        page = operator.get(f"/admin/audit/?{name}={quote(NUL)}")
+        assert (page.status, [tag for tag, _ in page.tags if tag == "td"]) == (200, []), name
+
+
+def test_action_on_key_with_nul_is_not_found(operator: Operator) -> None:
+    token = token_of(operator)
+    for path in (path for path in POSTS if not path.endswith(("/add/", "/sign-out/"))):
+        assert operator.post(path, {TOKEN: token, "key": NUL}).status == 404, path
+
+
+def test_nul_is_rejected_in_every_field(operator: Operator) -> None:
+    for path in (path for path in POSTS if path.endswith("/add/")):
+        form = operator.get(path).form("/add/")
+        page = Page(operator.post(path, {**dict.fromkeys(form.fields, NUL), TOKEN: form.fields[TOKEN]}))
+        assert (page.status, page.problems != []) == (422, True), path
 
 
 # Validation
@@ -212,24 +240,23 @@ def test_force_does_not_override_other_rejections(operator: Operator, data: Path
 
 
 @pytest.mark.parametrize(
-    ("fields", "problem"),
+    ("password", "again", "problem"),
     [
-        ({"password": "", "password_again": ""}, {"password": "a password must have 8 to 1024 characters"}),
-        ({"password": "x" * 1025, "password_again": ""}, {"password": "a password must have 8 to 1024 characters"}),
-        ({"password": "a secret", "password_again": "another"}, {"password_again": "differs from the password"}),
+        ("", "", {"password": SHORT_PASSWORD}),
+        ("x" * 1025, "", {"password": SHORT_PASSWORD}),
+        ("a secret", "another", {"password_again": "differs from the password"}),
     ],
     ids=["empty", "long", "different"],
 )
 def test_rejected_password_is_never_sent_back(
-    operator: Operator, data: Path, fields: dict[str, str], problem: dict[str, str]
+    operator: Operator, data: Path, password: str, again: str, problem: dict[str, str]
 ) -> None:
     before = rows(data, accounts)
-    page = operator.send(operator.get("/admin/account/password/?key=demo").form("/password/"), **fields)
-    assert (page.status, page.form("/password/").problems) == (422, problem)
-    assert not fields["password"] or fields["password"] not in page.html
-    page = operator.send(operator.get("/admin/account/add/").form("/add/"), username="ann", tenant="demo", **fields)
-    assert (page.status, page.form("/add/").problems) == (422, problem)
-    assert not fields["password"] or fields["password"] not in page.html
+    for verb, more in (("password", {"key": "demo"}), ("add", {"username": "ann", "tenant": "demo"})):
+        form = operator.get(f"/admin/account/{verb}/?key=demo").form(f"/{verb}/")
+        page = operator.send(form, password=password, password_again=again, **more)
+        assert (page.status, page.form(f"/{verb}/").problems) == (422, problem)
+        assert not password or password not in page.html
     assert rows(data, accounts) == before
 
 
@@ -240,25 +267,100 @@ def test_password_is_not_stored_in_plain_text(operator: Operator, data: Path, tr
     assert b"very-secret-word" not in stored_bytes(data)
 
 
-def test_invalid_address_is_reported_at_its_field(operator: Operator) -> None:
-    form = operator.get("/admin/account/clear-throttle/?key=demo").form("/clear-throttle/")
-    page = operator.send(form, address="here")
-    assert page.form("/clear-throttle/").problems == {"address": "must be an IP address, such as 192.0.2.1"}
+@pytest.mark.parametrize(
+    ("path", "verb", "values", "problems"),
+    [
+        ("account/add/", "add", {}, {"tenant": "is missing", "username": "is missing", "password": SHORT_PASSWORD}),
+        ("tenant/add/", "add", {"name": "demo"}, {"name": "tenant demo already exists"}),
+        ("news/one/?key=1", "change", {"date": ""}, {"date": "must not be empty"}),
+        (
+            *("quota/one/?key=demo", "change", {"cores": "7", "cores.unlimited": "on", "ram": "-5"}),
+            {"cores": "enter a number or tick unlimited, not both", "ram": "must be at least -1"},
+        ),
+        (
+            *("account/clear-throttle/?key=demo", "clear-throttle", {"address": "here"}),
+            {"address": "must be an IP address, such as 192.0.2.1"},
+        ),
+    ],
+)
+def test_problem_is_reported_at_its_field(
+    operator: Operator, data: Path, path: str, verb: str, values: dict[str, str], problems: dict[str, str]
+) -> None:
+    before = rows(data, operator_audit)
+    form = operator.get(f"/admin/{path}").form(f"/{verb}/")
+    page = Page(operator.post(form.action, form.fields | values))
+    again = page.form(f"/{verb}/")
+    assert (page.status, again.problems) == (422, problems)
+    assert values.items() <= again.fields.items()
+    assert rows(data, operator_audit) == before
+
+
+# Results
+
+
+@pytest.mark.parametrize(("entity", "values", "table"), [("news", NEWS, news), ("url", URL, urls)])
+def test_a_form_sent_twice_adds_one(
+    operator: Operator, data: Path, entity: str, values: dict[str, str], table: Table
+) -> None:
+    before = len(rows(data, table))
+    form = operator.get(f"/admin/{entity}/add/").form("/add/")
+    first, second = operator.send(form, **values), operator.send(form, **values)
+    assert ": added" in first.text
+    assert (second.status, second.heading) == (200, first.heading)
+    assert ": is there already" in second.text
+    assert len(rows(data, table)) == before + 1
+
+
+def test_result_of_a_change_is_shown_once(operator: Operator) -> None:
+    page = operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="acme")
+    assert "tenant acme: added" in page.text
+    assert "added" not in operator.get("/admin/tenant/one/?key=acme").text
+
+
+def test_url_cannot_fake_a_result_message(operator: Operator) -> None:
+    assert "removed" not in operator.get("/admin/tenant/?done=remove&subject=demo").text
+
+
+def test_cleared_login_failures_are_counted(operator: Operator, anonymous: Operator, data: Path) -> None:
+    anonymous.sign_in("demo", "wrong")
+    page = operator.send(operator.get("/admin/account/clear-throttle/?key=demo").form("/clear-throttle/"))
+    assert "account demo: 1 failed logins cleared" in page.text
+    assert rows(data, login_failures) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "form"),
+    [
+        ("/admin/tenant/one/?key=demo", "/tenant/change/"),
+        ("/admin/tenant/disable/?key=demo", "/tenant/disable/"),
+        ("/admin/tenant/add/", "/tenant/add/"),
+    ],
+)
+def test_sign_in_after_lost_session_returns_to_the_form(operator: Operator, page: str, form: str) -> None:
+    lost = operator.get(page).form(form)
+    operator.client.cookies.clear()
+    sign_in = operator.send(lost)
+    assert "nothing was changed" in sign_in.text
+    assert sign_in.form("/sign-in/").fields["next"] == page
+
+
+def test_resource_with_future_end_can_be_changed_and_ended(operator: Operator, clock: FakeClock) -> None:
+    listed = operator.get("/admin/resource/?kind=volume&running=on")
+    one = next(link for link in listed.links if "/resource/one/" in link)
+    for seconds in (86_400, 3600):
+        form = operator.get(one.replace("/one/", "/end/")).form("/resource/end/")
+        assert ": ended" in operator.send(form, at=format_utc(int(clock.now()) + seconds).removesuffix("Z")).text
+    page = operator.send(operator.get(one).form("/resource/change/"), name="still there")
+    assert ": changed" in page.text
+    assert "will end" in page.heading
 
 
 # Concurrent changes
 
 
-def rename(data: Path, key: str, name: str) -> None:
-    with opened(data, "cloud") as engine, operator_transaction(engine, actor="root", now=1) as transaction:
-        TENANTS.change(transaction, key, {"name": name})
-
-
 def test_edit_conflict_changes_nothing_and_shows_current_values(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/quota/one/?key=demo").form("/change/")
-    other = Operator(operator.transport)
-    other.sign_in()
-    other.send(other.get("/admin/quota/one/?key=demo").form("/change/"), cores="70", ram="5")
+    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="70", ram="5")
     page = operator.send(form, cores="80", volumes="9")
     assert page.status == 409
     assert "/admin/audit/?subject=demo&change=quota." in page.links
@@ -271,9 +373,9 @@ def test_edit_conflict_changes_nothing_and_shows_current_values(operator: Operat
     assert (demo.volumes, demo.ram) == (9, 5)
 
 
-def test_entity_renamed_meanwhile_is_not_found(operator: Operator, data: Path) -> None:
+def test_entity_renamed_meanwhile_is_not_found(operator: Operator) -> None:
     form = operator.get("/admin/tenant/one/?key=other").form("/change/")
-    rename(data, "other", "another")
+    operator.send(form, name="another")
     page = operator.send(form, name="third")
     assert (page.status, "There is no tenant other" in page.text) == (404, True)
 
@@ -286,13 +388,10 @@ def test_unchanged_form_changes_nothing(operator: Operator, data: Path) -> None:
 
 
 def test_untouched_time_stays_exact(operator: Operator, data: Path) -> None:
-    before = {row.id: row for row in rows(data, resources)}
-    form = operator.get("/admin/news/one/?key=1").form("/change/")
-    assert form.fields["date"] == "2025-03-03T02:00"
-    operator.send(form, title="Another")
-    page = operator.get("/admin/news/one/?key=1")
-    assert page.form("/change/").fields["date"] == "2025-03-03T02:00"
-    assert {row.id: row for row in rows(data, resources)} == before
+    with write_transaction(data, "cloud") as connection:
+        connection.execute(update(news).values(published_at=1_740_967_201))
+    operator.send(operator.get("/admin/news/one/?key=1").form("/change/"), title="Another")
+    assert {row.published_at for row in rows(data, news)} == {1_740_967_201}
 
 
 @pytest.mark.parametrize("verb", ["add", "change"])
@@ -312,25 +411,10 @@ def test_omitted_field_keeps_its_value(operator: Operator, data: Path) -> None:
     assert (changed.url, changed.tenant_id is None) == ("https://other.example/", False)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[" * 101 + "]" * 101, "must not be nested deeper than 100 levels"),
-        ("[" * 980 + "]" * 980, "must not be nested deeper than 100 levels"),
-        # Some Python versions reject this depth while parsing, others leave it to our limit.
-        ("[" * 5000 + "]" * 5000, "must "),
-        ("[1e99999999999999999999]", "must be JSON"),
-    ],
-)
-def test_json_too_deep_or_too_large_is_rejected(operator: Operator, text: str, message: str) -> None:
-    page = operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), cacheBehaviors=text)
-    assert page.status == 422
-    assert message in page.form("/change/").problems["cacheBehaviors"]
-
-
-def test_json_of_maximum_depth_is_accepted(operator: Operator) -> None:
+@pytest.mark.parametrize(("depth", "status"), [(100, 200), (101, 422), (5000, 422)])
+def test_depth_of_json_is_limited(operator: Operator, depth: int, status: int) -> None:
     form = operator.get("/admin/domain/one/?key=206813").form("/change/")
-    assert operator.send(form, cacheBehaviors="[" * 99 + "1" + "]" * 99).status == 200
+    assert operator.send(form, cacheBehaviors="[" * depth + "]" * depth).status == status
     assert operator.get("/admin/audit/").status == 200
 
 

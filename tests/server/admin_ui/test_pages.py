@@ -1,8 +1,8 @@
-"""Pages: escaping, structure, pagination, filters, the audit log, and when tenants see a change."""
+"""Pages: escaping, structure, pagination, filters and the audit log."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 from sqlalchemy import insert, update
@@ -11,31 +11,19 @@ from cloudconsole.operator.entities import ENTITY_TYPES, RESOURCES, EntityType
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.app import Console
 from cloudconsole.store import sql, tables
-from tests.harness import ApiClient, FakeClock, InProcessTransport
+from tests.harness import FakeClock, InProcessTransport
 from tests.server.admin_ui.pages import Operator, Page
 from tests.server.admin_ui.paths import GETS
 from tests.server.http.helpers import rows
 from tests.stores import copy_store, opened, settings_for
 
 HOSTILE = "</textarea></title>\"'><script>alert(1)</script>{{7*7}}\u202e"
-EXISTING_KEYS = {
-    "tenant": "demo",
-    "account": "demo",
-    "quota": "demo",
-    "node": "hk-1",
-    "price": "volume/gb/2025-01-01T00:00:00Z/hk-1",
-    "resource": "i-d0000001",
-    "flavor": "1",
-    "url": "url-d3m0l1nk",
-    "domain": "206814",
-    "news": "1",
-}
-
-
-def path_to(path: str) -> str:
-    """Return the path, with the key of an existing entity if it takes one."""
-    entity = path.split("/")[2]
-    return f"{path}?{urlencode({'key': EXISTING_KEYS[entity]})}" if entity in EXISTING_KEYS else path
+HOSTILE_COLUMNS = [
+    (tables.news, ("title", "url")),
+    (tables.urls, ("url",)),
+    (tables.domains, ("name", "comment", "cname", "status", "origin_domain_name")),
+    (tables.resources, ("name",)),
+]
 
 
 # Every page
@@ -46,28 +34,21 @@ def every_page(fast_hash_store: Path, tmp_path_factory: pytest.TempPathFactory) 
     """All pages of a cloud with hostile texts wherever possible."""
     data = copy_store(fast_hash_store, tmp_path_factory.mktemp("hostile") / "data")
     with opened(data, "cloud") as engine, engine.begin() as connection:
-        for table, column in HOSTILE_COLUMNS:
-            connection.execute(update(tables.CLOUD.tables[table]).values({column: HOSTILE + "x"}))
+        for table, columns in HOSTILE_COLUMNS:
+            connection.execute(update(table).values(dict.fromkeys(columns, HOSTILE + "x")))
         entry = {"at": 1, "actor": HOSTILE, "change": HOSTILE, "subject": HOSTILE, "before": None, "after": "{}"}
         connection.execute(insert(tables.operator_audit).values(**entry))
     transport = InProcessTransport(Console(settings_for(data), FakeClock(1_794_744_000)))
     operator = Operator(transport)
     operator.sign_in()
-    yield {path: operator.get(path_to(path)) for path in GETS}
+    keys = {entity.name: next(iter(keys_on(operator.get(f"/admin/{entity.name}/")))) for entity in ENTITY_TYPES}
+    yield {path: operator.get(f"{path}?{urlencode({'key': keys.get(path.split('/')[2], '')})}") for path in GETS}
     transport.close()
 
 
-HOSTILE_COLUMNS = [
-    ("news", "title"),
-    ("news", "url"),
-    ("urls", "url"),
-    ("domains", "name"),
-    ("domains", "comment"),
-    ("domains", "cname"),
-    ("domains", "status"),
-    ("domains", "origin_domain_name"),
-    ("resources", "name"),
-]
+def keys_on(page: Page) -> list[str]:
+    """Return the keys of the listed entities."""
+    return [parse_qs(link.partition("?")[2])["key"][0] for link in page.links if "/one/?key=" in link]
 
 
 @pytest.mark.parametrize("path", GETS)
@@ -85,7 +66,7 @@ def test_no_text_becomes_markup(every_page: dict[str, Page], path: str) -> None:
 @pytest.mark.parametrize("path", GETS)
 def test_page_structure_is_accessible(every_page: dict[str, Page], path: str) -> None:
     page = every_page[path]
-    assert page.headings == 1
+    assert page.heading
     labelled = {attrs.get("for") for tag, attrs in page.tags if tag == "label"}
     for tag, attrs in page.tags:
         if tag in ("select", "textarea") or (
@@ -118,16 +99,16 @@ def test_hostile_name_is_shown_as_text(every_page: dict[str, Page]) -> None:
 # Keys
 
 
-@pytest.mark.parametrize("name", ["a/b", "价格 100%", "?key=x&b=#c", "..", "a+b c"])
-def test_list_links_to_the_page_of_any_key(operator: Operator, name: str) -> None:
-    operator.send(operator.get("/admin/tenant/add/").form("/add/"), name=name)
-    page = operator.get("/admin/tenant/")
-    (link,) = [each for each in page.links if each == f"/admin/tenant/one/?{urlencode({'key': name})}"]
-    page = operator.get(link)
-    assert page.form("/change/").fields["name"] == name
-    assert (
-        operator.send(operator.get(f"/admin/tenant/remove/?key={quote(name, safe='')}").form("/remove/")).status == 200
-    )
+def test_list_links_to_the_page_of_any_key(operator: Operator) -> None:
+    names = ["a/b", "价格 100%", "?key=x&b=#c", "..", "a+b c"]
+    for name in names:
+        operator.send(operator.get("/admin/tenant/add/").form("/add/"), name=name)
+    links = operator.get("/admin/tenant/").links
+    for name in names:
+        query = urlencode({"key": name})
+        assert links.count(f"/admin/tenant/one/?{query}") == 1
+        assert operator.get(f"/admin/tenant/one/?{query}").form("/change/").fields["name"] == name
+        assert operator.send(operator.get(f"/admin/tenant/remove/?{query}").form("/remove/")).status == 200
 
 
 # Lists
@@ -152,43 +133,40 @@ def many_resources(data: Path) -> list[str]:
     return ids
 
 
-@pytest.mark.parametrize(
-    "query", ["prefix=same", "prefix=x-", "kind=keypair&prefix=same", "tenant=demo&prefix=x-&running=on"]
-)
 @pytest.mark.usefixtures("search_strategy")
-def test_pagination_lists_every_resource_once(operator: Operator, many_resources: list[str], query: str) -> None:
-    found, page, pages = list[str](), operator.get(f"/admin/resource/?{query}"), 1
-    while True:
-        found += [each.rpartition("=")[2] for each in page.links if "/one/?key=" in each]
-        following = [attrs["href"] for tag, attrs in page.tags if tag == "a" and attrs.get("rel") == "next"]
-        if not following:
-            break
-        page, pages = operator.get(following[0]), pages + 1
-    assert (found, pages) == (many_resources, 3)
-    first = next(each for each in page.links if each.startswith("/admin/resource/?"))
-    assert "/admin/resource/one/?key=x-000" in operator.get(first).links
+def test_pagination_lists_every_resource_once(operator: Operator, many_resources: list[str]) -> None:
+    for query in ("prefix=same", "prefix=x-", "kind=keypair&prefix=same", "tenant=demo&prefix=x-&running=on"):
+        page = operator.get(f"/admin/resource/?{query}")
+        found = keys_on(page)
+        for _ in range(2):
+            (following,) = next_pages(page)
+            page = operator.get(following)
+            found += keys_on(page)
+        assert (found, next_pages(page)) == (many_resources, [])
+        first = next(each for each in page.links if each.startswith("/admin/resource/?"))
+        assert keys_on(operator.get(first))[0] == "x-000"
+
+
+def next_pages(page: Page) -> list[str]:
+    return [attrs["href"] for tag, attrs in page.tags if tag == "a" and attrs.get("rel") == "next"]
 
 
 @pytest.mark.parametrize("entity", ENTITY_TYPES, ids=lambda entity: entity.name)
 def test_every_filter_can_be_set_and_stays_set(operator: Operator, entity: EntityType) -> None:
-    path = f"/admin/{entity.name}/"
+    known = {"tenant": "demo", "node": "hk-1", "project": "p@https://id.example.com"}
     for name, each in entity.filters().items():
-        form = operator.get(path).forms[1]
-        named = {"tenant": "demo", "node": "hk-1", "project": "p@https://id.example.com"}
-        known = {**named, **({name: each.choices[0]} if each.choices else {})}
-        value: str | bool = True if each.is_switch else known.get(name, "d")
-        page = operator.get(f"{path}?{urlencode(form.filled(**{name: value}))}")
+        form = operator.get(f"/admin/{entity.name}/").forms[1]
+        value = each.choices[0] if each.choices else known.get(name, "d")
+        filled = form.filled(**{name: True if each.is_switch else value})
+        page = operator.get(f"/admin/{entity.name}/?{urlencode(filled)}")
         assert page.status == 200
-        assert page.forms[1].fields[name] == ("on" if value is True else value)
+        assert page.forms[1].fields[name] == ("on" if each.is_switch else value)
 
 
-@pytest.mark.parametrize(
-    ("query", "problem"),
-    [("tenant=nobody", {"tenant": "there is no tenant nobody"}), ("node=x", {"node": "there is no node x"})],
-)
-def test_filter_by_unknown_name_is_reported(operator: Operator, query: str, problem: dict[str, str]) -> None:
-    page = operator.get(f"/admin/resource/?{query}")
-    assert (page.status, page.forms[1].problems) == (422, problem)
+def test_filter_by_unknown_name_is_reported(operator: Operator) -> None:
+    page = operator.get("/admin/resource/?tenant=nobody")
+    assert (page.status, page.problems[0]) == (422, "Search failed")
+    assert page.forms[1].problems == {"tenant": "there is no tenant nobody"}
 
 
 def test_page_after_a_removed_key_is_reported(operator: Operator) -> None:
@@ -214,10 +192,8 @@ def test_ended_resource_cannot_be_changed(operator: Operator) -> None:
 # Times
 
 
-def test_times_are_entered_and_shown_in_the_console_time_zone(data: Path, clock: FakeClock) -> None:
-    transport = InProcessTransport(Console(settings_for(data, time_zone="Asia/Shanghai"), clock))
-    operator = Operator(transport)
-    operator.sign_in()
+def test_times_are_entered_and_shown_in_the_console_time_zone(operator_in_shanghai: Operator, data: Path) -> None:
+    operator = operator_in_shanghai
     form = operator.get("/admin/news/one/?key=1").form("/change/")
     assert form.fields["date"] == "2025-03-03T10:00"
     page = operator.send(form, date="2026-01-31T08:00:07")
@@ -226,7 +202,7 @@ def test_times_are_entered_and_shown_in_the_console_time_zone(data: Path, clock:
     (news,) = [row for row in rows(data, tables.news) if row.id == 1]
     assert news.published_at == 1_769_817_607
     assert "2026-01-31 08:00:07 +08:00" in operator.get("/admin/news/").text
-    transport.close()
+    assert "date: 2025-03-03 10:00:00 +08:00 -> 2026-01-31 08:00:07 +08:00" in operator.get("/admin/audit/").text
 
 
 # Structured fields
@@ -239,6 +215,8 @@ def test_times_are_entered_and_shown_in_the_console_time_zone(data: Path, clock:
         ("cacheBehaviors", '{"a": 1}', "must be a list"),
         ("visitControlRules", '["\ud83d\ude00", x]', "must be JSON; line 1, column 7: expecting value"),
         ("visitControlRules", "[NaN]", "must be JSON"),
+        ("visitControlRules", "[1e99999999999999999999]", "must be JSON"),
+        ("visitControlRules", "[" * 101 + "]" * 101, "must not be nested deeper than 100 levels"),
         ("visitControlRules", '["\\ud800"]', "must be JSON"),
         ("visitControlRules", "[" * 100_000, "must be JSON"),
         ("originConfig__originIps", "192.0.2.1\nhere", "line 2: must be an IP address, such as 192.0.2.1"),
@@ -251,13 +229,6 @@ def test_problem_in_a_structured_field_is_located(operator: Operator, field: str
     name = field.replace("__", ".")
     assert (page.status, page.form("/change/").problems) == (422, {name: problem})
     assert page.form("/change/").fields[name].strip() == text.strip()
-
-
-def test_numbers_in_structured_fields_stay_exact(operator: Operator, data: Path) -> None:
-    text = '[{"weight": 0.10000000000000000000001}]'
-    operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), cacheBehaviors=text)
-    (domain,) = [row for row in rows(data, tables.domains) if row.id == "206813"]
-    assert domain.cache_behaviors == '[{"weight":0.10000000000000000000001}]'
 
 
 # News
@@ -288,22 +259,7 @@ def test_preview_of_invalid_news_is_rejected(operator: Operator) -> None:
     assert (page.status, list(page.form("/add/").problems)) == (422, ["url"])
 
 
-# Visibility to tenants
-
-
-def test_tenants_see_changes_on_their_next_request(operator: Operator, tenant: ApiClient) -> None:
-    assert tenant.call("GetUsageLimits").data["maxTotalCores"] == 64
-    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="65")
-    assert tenant.call("GetUsageLimits").data["maxTotalCores"] == 65
-    operator.send(operator.get("/admin/news/add/").form("/add/"), title="Now", url="https://n.example/")
-    assert tenant.call("GetNews").data[0]["title"] == "Now"
-    operator.send(operator.get("/admin/news/disable/?key=11").form("/disable/"))
-    assert tenant.call("GetNews").data[0]["title"] != "Now"
-    used = tenant.call("GetUsageLimits").data["totalVolumesUsed"]
-    operator.send(operator.get("/admin/resource/end/?key=v-d0000001").form("/end/"))
-    assert tenant.call("GetUsageLimits").data["totalVolumesUsed"] == used - 1
-    operator.send(operator.get("/admin/account/end-sessions/?key=demo").form("/end-sessions/"))
-    assert tenant.call("GetNews").error == "login_required"
+# Quotas
 
 
 def test_quotas_show_usage_and_unlimited(operator: Operator) -> None:
@@ -319,49 +275,36 @@ def test_quotas_show_usage_and_unlimited(operator: Operator) -> None:
 # Audit log
 
 
-@pytest.fixture(scope="module")
-def long_audit_log(fast_hash_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with 60 changes of one resource; copy it, never change it."""
-    data = copy_store(fast_hash_store, tmp_path_factory.mktemp("audit") / "data")
+@pytest.mark.usefixtures("search_strategy")
+def test_audit_log_can_be_searched_and_paged(operator: Operator, data: Path) -> None:
     with opened(data, "cloud") as engine:
         for number in range(60):
             with operator_transaction(engine, actor="root", now=1_700_000_000 + number) as transaction:
                 RESOURCES.change(transaction, "v-d0000001", {"name": f"name {number}"})
-    return data
+    for query, count in {
+        "actor=root": 50,
+        "actor=nobody": 0,
+        "change=resource.": 50,
+        "change=load": 1,
+        "subject=v-d0000001": 50,
+        "subject=v-d0000001&since=2023-11-14T22:14:00": 20,
+        "until=2023-11-14T22:13:30": 10,
+        "since=2023-11-14T22:13:25&until=2023-11-14T22:13:30": 5,
+        "log=access": 1,
+        "log=access&actor=operator&change=operator_": 1,
+        "log=access&actor=demo": 0,
+    }.items():
+        assert entries_on(operator.get(f"/admin/audit/?{query}")) == count, query
+    page = operator.get("/admin/audit/?subject=v-d0000001")
+    assert "name: name 58 -> name 59" in page.text
+    (following,) = next_pages(page)
+    page = operator.get(following)
+    assert (entries_on(page), "name: name 8 -> name 9" in page.text) == (10, True)
 
 
-class TestLongAuditLog:
-    @pytest.fixture
-    def data(self, long_audit_log: Path, tmp_path: Path) -> Path:
-        return copy_store(long_audit_log, tmp_path / "data")
-
-    @pytest.mark.parametrize(
-        ("query", "count"),
-        [
-            ("actor=root", 50),
-            ("actor=nobody", 0),
-            ("change=resource.", 50),
-            ("change=load", 1),
-            ("subject=v-d0000001", 50),
-            ("subject=v-d0000001&since=2023-11-14T22:14:00", 20),
-            ("until=2023-11-14T22:13:30", 10),
-            ("since=2023-11-14T22:13:25&until=2023-11-14T22:13:30", 5),
-            ("log=access", 1),
-            ("log=access&actor=operator&change=operator_", 1),
-            ("log=access&actor=demo", 0),
-        ],
-    )
-    @pytest.mark.usefixtures("search_strategy")
-    def test_audit_log_can_be_searched_by_every_filter(self, operator: Operator, query: str, count: int) -> None:
-        page = operator.get(f"/admin/audit/?{query}")
-        assert (page.status, sum(tag == "tr" for tag, _ in page.tags)) == (200, count + 1 if count else 0)
-
-    def test_audit_log_pages_to_older_entries(self, operator: Operator) -> None:
-        page = operator.get("/admin/audit/?subject=v-d0000001")
-        assert "name: name 58 -> name 59" in page.text
-        (following,) = [attrs["href"] for tag, attrs in page.tags if tag == "a" and attrs.get("rel") == "next"]
-        page = operator.get(following)
-        assert (sum(tag == "tr" for tag, _ in page.tags), "name: name 8 -> name 9" in page.text) == (11, True)
+def entries_on(page: Page) -> int:
+    assert page.status == 200
+    return max(0, sum(tag == "tr" for tag, _ in page.tags) - 1)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from cloudconsole.cli.main import main
 from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.operator.rows_and_records import parse_json
 from cloudconsole.server.commands.admin.accounts import VERBS as ACCOUNT_VERBS
+from cloudconsole.server.commands.admin.entities import flag_of
 from cloudconsole.store.tables import operator_audit
 from tests.server.admin_ui.pages import Operator, Page
 from tests.server.http.helpers import rows
@@ -26,7 +27,7 @@ class Case(NamedTuple):
     verb: str
     key: str
     fields: dict[str, str | bool | None]
-    flags: tuple[str, ...] = ()
+    flags: list[str]
     first: tuple[str, ...] = ()
     """A command to run first."""
 
@@ -35,136 +36,91 @@ class Case(NamedTuple):
         return f"{self.entity} {self.verb}"
 
 
-def case(entity: str, verb: str, key: str, *flags: str, first: str = "", **fields: str | bool | None) -> Case:
+def case(entity: str, verb: str, key: str, *more_flags: str, first: str = "", **fields: str | bool | None) -> Case:
+    """Return a case whose flags have the same names and values as the fields, besides `more_flags`."""
+    flags = list(more_flags)
+    for name, value in fields.items():
+        if name == "password":
+            flags += ["--password-file", "PASSWORD"]
+        elif "__" not in name and name != "password_again":
+            flags += [flag_of(name), str(value).lower() if isinstance(value, bool) else str(value)]
+    if verb == "add" and key:
+        fields[KEY_FIELDS[entity]] = key
     return Case(entity, verb, key, fields, flags, tuple(first.split()))
 
 
+KEY_FIELDS = {entity.name: entity.key for entity in ENTITY_TYPES}
 PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
 PROJECT = "b14723e1@https://identity.example.com/v3"
 LATER = "2027-01-01T08:30:15"
+FROM_LATER = {"from": LATER}
+NEW_PASSWORD = {"password": "a secret word", "password_again": "a secret word"}
+ORIGIN = """{"originIps": ["192.0.2.1", "2001:db8::1"], "originDomainName": "origin.demo.example.com",
+    "advOriginConfigs": [{"isps": ["telecom", "unicom"], "masterIps": ["192.0.2.21"], "backupIps": ["192.0.2.22"],
+    "weight": 0.75}]}"""
+DOMAIN: dict[str, Any] = {
+    "tenant": "demo",
+    "name": "a.example",
+    "serviceAreas": "hk",
+    "serviceType": "web",
+    "cname": "b.example",
+    "status": "Deployed",
+    "enabled": False,
+    "cacheBehaviors": '[{"weight": 0.10}]',
+    "originConfig__originIps": "192.0.2.1\r\n",
+}
 
 CASES = [
-    case("tenant", "add", "acme", name="acme"),
-    case("tenant", "change", "other", "--name", "acme 公司", name="acme 公司"),
-    case("tenant", "change", "other", "--project", PROJECT, project=PROJECT),
+    case("tenant", "add", "acme"),
+    case("tenant", "change", "other", name="acme 公司"),
+    case("tenant", "change", "other", project=PROJECT),
     case("tenant", "disable", "other"),
     case("tenant", "enable", "other", first="tenant disable other"),
     case("tenant", "remove", "acme", first="tenant add acme"),
-    case(
-        *("account", "add", "ann", "--tenant", "demo", "--role", "operator", "--password-file", "PASSWORD"),
-        username="ann",
-        tenant="demo",
-        role="operator",
-        password="a secret word",
-        password_again="a secret word",
-    ),
-    case("account", "change", "demo", "--role", "operator", role="operator"),
+    case("account", "add", "ann", tenant="demo", role="operator", **NEW_PASSWORD),
+    case("account", "change", "demo", role="operator"),
     case("account", "disable", "demo"),
     case("account", "enable", "demo", first="account disable demo"),
     case("account", "remove", "demo"),
-    case(
-        *("account", "password", "demo", "--password-file", "PASSWORD"),
-        password="a secret word",
-        password_again="a secret word",
-    ),
+    case("account", "password", "demo", **NEW_PASSWORD),
     case("account", "end-sessions", "demo"),
-    case("account", "clear-throttle", "demo", "--address", "192.0.2.7", address="192.0.2.7"),
-    case("quota", "change", "demo", "--cores", "70", "--gigabytes", "-1", cores="70", gigabytes__unlimited=True),
+    case("account", "clear-throttle", "demo", address="192.0.2.7"),
+    case("quota", "change", "demo", "--gigabytes", "-1", cores="70", gigabytes__unlimited=True),
     case("quota", "reset", "demo"),
-    case("node", "add", "bj-1", name="bj-1"),
-    case("node", "change", "hk-1", "--name", "hk-9", name="hk-9"),
+    case("node", "add", "bj-1"),
+    case("node", "change", "hk-1", name="hk-9"),
     case("node", "disable", "hk-1"),
     case("node", "enable", "hk-1", first="node disable hk-1"),
     case("node", "remove", "bj-1", first="node add bj-1"),
-    case(
-        *("price", "add", "", "--kind", "volume", "--unit", "gb", "--price", "0.000000001", "--from", LATER),
-        kind="volume",
-        unit="gb",
-        price="0.000000001",
-        **{"from": LATER},
-    ),
-    case(
-        *("price", "add", "", "--kind", "instance", "--unit", "each", "--type", "m1/small", "--price", "1"),
-        *("--from", LATER),
-        kind="instance",
-        unit="each",
-        type="m1/small",
-        price="1",
-        **{"from": LATER},
-    ),
-    case("price", "change", PRICE, "--price", "0.5", price="0.5"),
+    case("price", "add", "", kind="volume", unit="gb", price="0.000000001", **FROM_LATER),
+    case("price", "add", "", kind="instance", unit="each", type="m1/small", price="1", **FROM_LATER),
+    case("price", "change", PRICE, price="0.5"),
     case("price", "remove", PRICE),
-    case(
-        *("resource", "add", "v-1", "--tenant", "demo", "--kind", "volume", "--name", "日志", "--node", "hk-1"),
-        *("--size", "5", "--started", LATER),
-        id="v-1",
-        tenant="demo",
-        kind="volume",
-        name="日志",
-        node="hk-1",
-        size="5",
-        started=LATER,
-    ),
-    case("resource", "change", "v-d0000001", "--size", "7", "--node", "hk-2", size="7", node="hk-2"),
-    case("resource", "end", "v-d0000001", "--at", LATER, at=LATER),
+    case("resource", "add", "v-1", tenant="demo", kind="volume", name="日志", node="hk-1", size="5", started=LATER),
+    case("resource", "change", "v-d0000001", size="7", node="hk-2"),
+    case("resource", "end", "v-d0000001", at=LATER),
     case("resource", "remove", "v-d0000001"),
-    case(
-        *("flavor", "add", "900", "--name", "2C8G80G", "--vcpus", "2", "--ram", "8192", "--disk", "80", "--disabled"),
-        id="900",
-        name="2C8G80G",
-        vcpus="2",
-        ram="8192",
-        disk="80",
-        disabled=True,
-    ),
-    case("flavor", "change", "1", "--disk", "2", disk="2"),
+    case("flavor", "add", "900", name="2C8G80G", vcpus="2", ram="8192", disk="80", disabled=True),
+    case("flavor", "change", "1", disk="2"),
     case("flavor", "disable", "1"),
     case("flavor", "enable", "1", first="flavor disable 1"),
     case("flavor", "remove", "1"),
-    case(
-        *("url", "add", "url-ab12cd34", "--type", "link", "--url", "https://a.example/"),
-        id="url-ab12cd34",
-        type="link",
-        url="https://a.example/",
-    ),
-    case("url", "change", "url-d3m0l1nk", "--tenant", "", tenant=""),
+    case("url", "add", "url-ab12cd34", type="link", url="https://a.example/"),
+    case("url", "change", "url-d3m0l1nk", tenant=""),
     case("url", "disable", "url-d3m0l1nk"),
     case("url", "enable", "url-d3m0l1nk", first="url disable url-d3m0l1nk"),
     case("url", "remove", "url-d3m0l1nk"),
+    case("domain", "add", "300", "--origin-config", '{"originIps": ["192.0.2.1"]}', **DOMAIN),
     case(
-        *("domain", "add", "300", "--tenant", "demo", "--name", "a.example", "--service-areas", "hk"),
-        *("--service-type", "web", "--cname", "b.example", "--status", "Deployed", "--enabled", "false"),
-        *("--cache-behaviors", '[{"weight": 0.10}]', "--origin-config", '{"originIps": ["192.0.2.1"]}'),
-        id="300",
-        tenant="demo",
-        name="a.example",
-        serviceAreas="hk",
-        serviceType="web",
-        cname="b.example",
-        status="Deployed",
-        enabled=False,
-        cacheBehaviors='[{"weight": 0.10}]',
-        originConfig__originIps="192.0.2.1\r\n",
-    ),
-    case(
-        *("domain", "change", "206814", "--comment", "", "--origin-config"),
-        '{"originIps": ["192.0.2.1", "2001:db8::1"], "originDomainName": "origin.demo.example.com", '
-        '"advOriginConfigs": [{"isps": ["telecom", "unicom"], "masterIps": ["192.0.2.21"], '
-        '"backupIps": ["192.0.2.22"], "weight": 0.75}]}',
+        *("domain", "change", "206814", "--origin-config", ORIGIN),
         comment="",
         originConfig__originIps="192.0.2.1\r\n\r\n 2001:db8::1",
     ),
     case("domain", "disable", "206813"),
     case("domain", "enable", "206814"),
     case("domain", "remove", "206813"),
-    case(
-        *("news", "add", "70", "--title", "Two", "--url", "https://n.example/2", "--date", LATER),
-        id="70",
-        title="Two",
-        url="https://n.example/2",
-        date=LATER,
-    ),
-    case("news", "change", "3", "--date", LATER, date=LATER),
+    case("news", "add", "70", title="Two", url="https://n.example/2", date=LATER),
+    case("news", "change", "3", date=LATER),
     case("news", "disable", "3"),
     case("news", "enable", "3", first="news disable 3"),
     case("news", "remove", "3"),

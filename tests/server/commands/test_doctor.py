@@ -2,21 +2,61 @@
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.doctor.context_and_findings import Check, DoctorContext, Finding, warning
+from cloudconsole.server.commands import doctor
+from cloudconsole.server.doctor.context_and_findings import Check, Finding, ok, problem, warning
 from cloudconsole.server.doctor.runner import CHECKS
 from tests.backends.openstack.fake_cloud import Reply
+from tests.conftest import SAMPLE_TIME
+from tests.harness import FakeClock
 from tests.server.commands.conftest import Run
 from tests.server.doctor.conftest import fail_logins
 from tests.server.doctor.small_cloud import PASSWORD, USER, SmallCloud
 from tests.terminal import Terminal
 
 pytestmark = pytest.mark.embedded_only
+
+
+UNTRUSTED = "a\x1b[2Jb\x9bc\u202ed\ne"
+FAULT = problem(UNTRUSTED, UNTRUSTED, UNTRUSTED)
+
+
+@pytest.fixture
+def three_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the checks; two of these have the same finding, with text that must not control the terminal."""
+    for name in list(CHECKS):
+        monkeypatch.delitem(CHECKS, name)
+    for name, findings in {"one": [ok("fine"), warning("odd", "look")], "two": [FAULT], "three": [FAULT]}.items():
+        monkeypatch.setitem(CHECKS, name, fixed_check(findings))
+
+
+def fixed_check(findings: list[Finding]) -> Check:
+    return Check(lambda _context: iter(findings))
+
+
+@pytest.mark.usefixtures("three_checks")
+def test_findings_are_printed_as_escaped_text(cloudconsole: Run, data: Path) -> None:
+    escaped = r"a\x1b[2Jb\x9bc\u202ed\ne"
+    assert cloudconsole("doctor", "--data", data) == (
+        1,
+        "ok       one: fine\nwarning  one: odd\n         → look\n"
+        f"problem  two, three: {escaped}\n         → {escaped}:\n           {escaped}\nproblems: 1, warnings: 1\n",
+        "",
+    )
+
+
+@pytest.mark.usefixtures("three_checks")
+def test_findings_can_be_printed_as_json(cloudconsole: Run, data: Path) -> None:
+    done = cloudconsole("doctor", "--data", data, "--json")
+    report = json.loads(done.out)
+    assert (done.code, report["ok"]) == (1, False)
+    assert [finding["check"] for finding in report["findings"]] == ["one", "one", "two", "three"]
+    assert report["findings"][-1] == {"check": "three", **FAULT._asdict()}
+    assert all(line.isprintable() for line in done.out.split("\n"))
 
 
 def test_healthy_store_has_no_problems(cloudconsole: Run, tmp_path: Path) -> None:
@@ -27,72 +67,19 @@ def test_healthy_store_has_no_problems(cloudconsole: Run, tmp_path: Path) -> Non
     assert done.out.splitlines()[-1].startswith("problems: 0, ")
 
 
-def test_problem_is_reported_with_fix_and_exit_code(
-    cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch
+def test_fix_command_is_on_its_own_line_with_the_given_flags(
+    cloudconsole: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CLOUDCONSOLE_NOPE", "1")
-    done = cloudconsole("doctor", "--data", data, "--port", "0", "--quick")
-    assert done.code == 1
-    assert "problem  settings: CLOUDCONSOLE_NOPE: unknown setting" in done.out
-    assert "         → correct or remove it" in done.out
-
-
-def test_findings_can_be_printed_as_json(cloudconsole: Run, tmp_path: Path) -> None:
-    done = cloudconsole("doctor", "--data", tmp_path / "none", "--port", "0", "--json")
-    report = json.loads(done.out)
-    assert (done.code, report["ok"]) == (1, False)
-    assert {tuple(finding) for finding in report["findings"]} == {("check", "level", "text", "fix", "command")}
-
-
-def test_fix_command_is_on_its_own_line_with_the_given_flags(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     config = tmp_path / "my console.toml"
     config.write_text("port = 0\n")
-    fail_logins(data, "demo", "192.0.2.7", now=time.time())
+    fail_logins(data, "demo", "192.0.2.7")
+    monkeypatch.setattr(doctor, "SystemClock", lambda: FakeClock(SAMPLE_TIME))
     lines = cloudconsole("doctor", "--data", data, "--config", config, "--quick").out.splitlines()
     index = lines.index("warning  login throttle: logins of demo from 192.0.2.7 are throttled")
     command = "admin account clear-throttle demo"
     assert (
         lines[index + 2] == f"           {sys.executable} -m cloudconsole {command} --config '{config}' --data {data}"
     )
-
-
-def test_invalid_flag_is_reported_and_dependent_checks_skipped(
-    cloudconsole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cloudconsole("init", "--password-stdin", stdin=b"a long secret")
-    (tmp_path / "file").touch()
-    done = cloudconsole("doctor", "--data", "file", "--port", "http")
-    assert done.code == 1
-    assert "problem  settings: --data: file is a file, not a directory\n" in done.out
-    assert "problem  settings: --port: must be a whole number" in done.out
-    assert (
-        "databases, totals, prices, times in the store, operators, sample passwords, login throttle, proxies, "
-        "token keys, cloud: skipped: invalid value of data\n" in done.out
-    )
-    assert "warning  running console: skipped: invalid value of port\n" in done.out
-    assert "is sound" not in done.out
-
-
-UNTRUSTED = "a\x1b[2Jb\x9bc\u202ed\ne"
-
-
-@pytest.mark.parametrize("options", [(), ("--json",)])
-def test_untrusted_text_cannot_control_the_terminal(
-    cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
-) -> None:
-    def check(_context: DoctorContext) -> Iterator[Finding]:
-        yield warning(UNTRUSTED, UNTRUSTED)
-
-    monkeypatch.setitem(CHECKS, "clock", Check(check))
-    out = cloudconsole("doctor", "--data", data, "--port", "0", "--quick", *options).out
-    assert all(line.isprintable() for line in out.split("\n"))
-    if options:
-        assert [finding["text"] for finding in json.loads(out)["findings"] if finding["check"] == "clock"] == [
-            UNTRUSTED
-        ]
-    else:
-        assert r"clock: a\x1b[2Jb\x9bc\u202ed\ne" in out
 
 
 # Checks as a user of the cloud
@@ -106,30 +93,20 @@ def cloud() -> Iterator[SmallCloud]:
 
 
 def flags(data: Path, *addresses: str) -> tuple[object, ...]:
-    return (
-        "doctor",
-        "--data",
-        data,
-        "--port",
-        "0",
-        "--quick",
-        "--identity",
-        ",".join(f"keystone+{a}" for a in addresses),
-    )
+    identity = ",".join(f"keystone+{address}" for address in addresses)
+    return ("doctor", "--data", data, "--port", "0", "--quick", "--identity", identity)
 
 
-@pytest.mark.parametrize("at", [(), ("--at",)])
+@pytest.mark.parametrize("path", [None, "/v3/"])
 def test_services_are_checked_as_a_user_of_the_cloud(
-    cloudconsole: Run, data: Path, cloud: SmallCloud, at: tuple[str, ...]
+    cloudconsole: Run, data: Path, cloud: SmallCloud, path: str | None
 ) -> None:
-    endpoint = (*at, f"{cloud.address}/v3/") if at else ()
-    done = cloudconsole(
-        *flags(data, cloud.address), "--as", USER, *endpoint, "--password-stdin", stdin=PASSWORD.encode()
-    )
+    login = ("--as", USER, "--password-stdin", *(() if path is None else ("--at", cloud.address + path)))
+    done = cloudconsole(*flags(data, cloud.address), *login, stdin=PASSWORD.encode())
     assert (done.code, done.err) == (0, "")
     assert "ok       cloud: region RegionOne: compute, volume, network, image, load-balancer respond\n" in done.out
-    (login,) = (request.body for request in cloud.requests if request.method == "POST")
-    assert login["auth"]["identity"]["password"]["user"]["password"] == PASSWORD
+    (sent,) = (request.body for request in cloud.requests if request.method == "POST")
+    assert sent["auth"]["identity"]["password"]["user"]["password"] == PASSWORD
 
 
 def test_failing_service_is_reported_without_log_output(cloudconsole: Run, data: Path, cloud: SmallCloud) -> None:

@@ -47,26 +47,18 @@ def test_table_cells_are_printable(value: object) -> None:
     assert format_cell(value).isprintable()
 
 
-def test_list_has_one_line_per_record(cloudconsole: Run, nasty: Path) -> None:
-    heading, *lines = cloudconsole("admin", "news", "list", "--data", nasty).out.splitlines()
-    assert all(line.count("\t") == heading.count("\t") and ESCAPED_TEXT in line for line in lines)
-    assert lines
-
-
-def test_show_and_audit_escape_control_characters(cloudconsole: Run, nasty: Path) -> None:
-    for arguments in (["news", "show", "1"], ["audit"]):
-        done = cloudconsole("admin", *arguments, "--data", nasty)
-        assert ESCAPED_TEXT in done.out
-        assert all(character.isprintable() or character in "\t\n" for character in done.out)
+@pytest.mark.parametrize("command", [("news", "list"), ("news", "show", "1"), ("audit",)], ids=" ".join)
+def test_text_output_escapes_control_characters(cloudconsole: Run, nasty: Path, command: tuple[str, ...]) -> None:
+    out = cloudconsole("admin", *command, "--data", nasty).out
+    assert ESCAPED_TEXT in out
+    assert all(character.isprintable() or character in "\t\n" for character in out)
 
 
 def test_json_preserves_control_characters_as_escapes(cloudconsole: Run, nasty: Path) -> None:
-    listed = json.loads(cloudconsole("admin", "news", "list", "--json", "--data", nasty).out)
-    assert {item["title"] for item in listed} == {UNSAFE_TEXT}
-    shown = json.loads(cloudconsole("admin", "news", "show", "1", "--json", "--data", nasty).out)
-    assert shown["title"] == UNSAFE_TEXT
-    out = cloudconsole("admin", "news", "show", "1", "--json", "--data", nasty).out
-    assert all(character.isprintable() or character == "\n" for character in out)
+    listed = cloudconsole("admin", "news", "list", "--json", "--data", nasty).out
+    shown = cloudconsole("admin", "news", "show", "1", "--json", "--data", nasty).out
+    assert {item["title"] for item in json.loads(listed)} == {json.loads(shown)["title"]} == {UNSAFE_TEXT}
+    assert all(character.isprintable() or character == "\n" for character in listed + shown)
 
 
 def test_table_on_a_terminal_escapes_control_characters(nasty: Path) -> None:
@@ -76,14 +68,9 @@ def test_table_on_a_terminal_escapes_control_characters(nasty: Path) -> None:
     assert "\x1b[2J" not in terminal.shown
 
 
-def test_error_message_escapes_the_name(cloudconsole: Run, data: Path) -> None:
-    done = cloudconsole("admin", "tenant", "show", "a\x1b[2Jb", "--data", data)
+@pytest.mark.parametrize("command", [("tenant", "show", "a\x1b[2Jb"), ("import", "-")], ids=lambda words: words[0])
+def test_error_message_escapes_the_name(cloudconsole: Run, data: Path, command: tuple[str, ...]) -> None:
+    done = cloudconsole("admin", *command, "--data", data, stdin=b'{"a\\u001b[2Jb": 1}\n')
     assert done.code == 1
-    assert "\x1b" not in done.err
-
-
-def test_import_error_escapes_the_name(cloudconsole: Run, data: Path) -> None:
-    text = '{"tenant": "a\\u001b[2Jb", "id": "k", "kind": "keypair", "name": "k", "started": "2026-01-01"}\n'
-    done = cloudconsole("admin", "import", "-", "--data", data, stdin=text.encode())
-    assert done.code == 1
+    assert r"a\x1b[2Jb" in done.err
     assert "\x1b" not in done.err

@@ -1,17 +1,16 @@
 """`cloudconsole init`: create an empty store and its first operator, with a hidden password."""
 
+import json
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, operator_audit, tenants
 from tests.harness import ApiClient, InProcessTransport
 from tests.server.commands.conftest import Run
-from tests.terminal import Terminal
+from tests.server.http.helpers import rows
 
 pytestmark = pytest.mark.embedded_only
 
@@ -24,9 +23,8 @@ def can_log_in(data: Path, username: str, password: str) -> bool:
 
 
 def stored_accounts(data: Path) -> list[tuple[str, str, str]]:
-    with opened(data, "cloud") as engine, engine.connect() as connection:
-        query = select(accounts.c.username, accounts.c.role, tenants.c.name).join(tenants)
-        return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+    names = {row.id: row.name for row in rows(data, tenants)}
+    return [(row.username, row.role, names[row.tenant_id]) for row in rows(data, accounts)]
 
 
 def test_init_creates_a_store_with_an_operator(cloudconsole: Run, tmp_path: Path) -> None:
@@ -46,6 +44,11 @@ def test_suggested_commands_have_the_same_settings(cloudconsole: Run, tmp_path: 
         assert f"  cloudconsole {command} --config '{file}'\n" in done.out
 
 
+def test_init_as_json(cloudconsole: Run, tmp_path: Path) -> None:
+    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", "--json", stdin=b"long enough, too\n")
+    assert json.loads(done.out) == {"store": str(tmp_path / "new"), "username": "operator", "tenant": "provider"}
+
+
 def test_names_and_password_file_can_be_specified(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("password from a file\r\n")
     options = ("--username", "ann", "--tenant", "ops", "--password-file", tmp_path / "secret")
@@ -56,8 +59,7 @@ def test_names_and_password_file_can_be_specified(cloudconsole: Run, tmp_path: P
 
 def test_init_is_audited_without_the_password(cloudconsole: Run, tmp_path: Path) -> None:
     cloudconsole("init", "--data", tmp_path, "--password-stdin", stdin=b"hush-hush-hush")
-    with opened(tmp_path, "cloud") as engine, engine.connect() as connection:
-        entries = connection.execute(select(operator_audit)).all()
+    entries = rows(tmp_path, operator_audit)
     assert [(entry.change, entry.subject) for entry in entries] == [
         ("tenant.add", "provider"),
         ("account.add", "operator"),
@@ -93,7 +95,6 @@ def test_store_without_accounts_gets_an_operator(cloudconsole: Run, tmp_path: Pa
         (("--password-file", "missing"), b"", "missing cannot be read: No such file or directory"),
         (("--password-file", "."), b"", ". is not a file"),
         (("--username", "", "--password-stdin"), b"x", "--username: must not be empty"),
-        (("--username", "a\tb", "--password-stdin"), b"x", "--username: must not contain control characters"),
         (("--tenant", "x" * 256, "--password-stdin"), b"x", "--tenant: must have at most 255 characters"),
     ],
 )
@@ -109,20 +110,4 @@ def test_rejected_init_creates_nothing(
 def test_password_cannot_be_an_argument(cloudconsole: Run, tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         cloudconsole("init", "--data", tmp_path / "new", "--password", "x")
-    assert not (tmp_path / "new").exists()
-
-
-def test_terminal_prompts_twice_and_hides_the_password(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "init", "--data", "new")
-    terminal.type_password("typed secret", again="typed secret")
-    assert terminal.end() == 0
-    assert "typed secret" not in terminal.shown
-    assert can_log_in(tmp_path / "new", "operator", "typed secret")
-
-
-def test_mismatched_passwords_create_nothing(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "init", "--data", "new")
-    terminal.type_password("one long password", again="another")
-    assert terminal.end() == 1
-    assert "passwords do not match" in terminal.shown
     assert not (tmp_path / "new").exists()
