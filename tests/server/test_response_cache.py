@@ -21,9 +21,7 @@ ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 
 
 class FakeChangeFeed:
-    """A fake change feed with changes of single tenants and of all."""
-
-    is_stale = False
+    """A fake change feed with changes of single tenants and of all; requests poll before they use the cache."""
 
     def __init__(self) -> None:
         self.latest = 1
@@ -37,14 +35,8 @@ class FakeChangeFeed:
         else:
             self._tenant_versions[tenant.id] = self.latest
 
-    async def poll(self) -> None:
-        raise AssertionError("requests poll before they use the cache")
-
     def tenant_version(self, tenant_id: int) -> int:
         return max(self._all_version, self._tenant_versions.get(tenant_id, 0))
-
-    def session_version(self, id_hash: bytes) -> int:
-        raise AssertionError("no cached response depends on a session")
 
 
 class Source:
@@ -76,18 +68,18 @@ class CachedSource:
         self.source = Source()
         self.clock = FakeClock(100)
         cloud: Any = self.source
-        self.cache = ResponseCache(self.source.changes, self.clock, standalone_metrics(), max_bytes)
-        self.runner = ActionRunner(Ports(cloud, cloud), self.cache, self.clock)
-        self.per_tenant = Handler(GET_URL_LIST, self.source.read, HANDLERS["GetUrlList"].cache_scope)
-        self.shared = Handler(GET_NEWS, self.source.read, HANDLERS["GetNews"].cache_scope)
+        changes: Any = self.source.changes
+        cache = ResponseCache(changes, self.clock, standalone_metrics(), max_bytes)
+        self.runner = ActionRunner(Ports(cloud, cloud), cache, self.clock)
+        self._per_tenant = Handler(GET_URL_LIST, self.source.read, HANDLERS["GetUrlList"].cache_scope)
+        self._shared = Handler(GET_NEWS, self.source.read, HANDLERS["GetNews"].cache_scope)
 
-    def get(self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None) -> str:
-        return str(json.loads(self.body(*parameters, tenant=tenant, handler=handler))["data"]).strip()
+    def get(self, *parameters: str, tenant: Tenant = ACME, shared: bool = False) -> str:
+        return str(json.loads(self.body(*parameters, tenant=tenant, shared=shared))["data"]).strip()
 
-    def body(
-        self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None, language: Language = "en"
-    ) -> bytes:
-        return asyncio.run(self.runner.run(handler or self.per_tenant, tenant, parameters, language)).body
+    def body(self, *parameters: str, tenant: Tenant = ACME, shared: bool = False, language: Language = "en") -> bytes:
+        handler = self._shared if shared else self._per_tenant
+        return asyncio.run(self.runner.run(handler, tenant, parameters, language)).body
 
     @property
     def read_count(self) -> int:
@@ -99,33 +91,18 @@ def cached() -> CachedSource:
     return CachedSource()
 
 
-def test_response_is_reused_while_nothing_changes(cached: CachedSource) -> None:
-    assert {cached.get() for _ in range(5)} == {"1 for acme"}
-    assert cached.read_count == 1
-
-
-def test_cached_response_is_an_envelope(cached: CachedSource) -> None:
-    assert cached.body() == b'{"message":"URLs.","code":200,"data":"1 for acme "}'
-
-
 def test_each_language_is_cached_separately(cached: CachedSource) -> None:
     messages = [json.loads(cached.body(language=language))["message"] for language in ("en", "zh", "en")]
     assert messages == ["URLs.", "获取URL列表成功", "URLs."]
     assert cached.read_count == 2
 
 
-def test_change_invalidates_a_response(cached: CachedSource) -> None:
-    before = cached.get()
-    cached.source.changes.change()
-    assert (before, cached.get(), cached.get()) == ("1 for acme", "2 for acme", "2 for acme")
-
-
-def test_change_of_another_tenant_invalidates_nothing(cached: CachedSource) -> None:
-    cached.get()
-    cached.source.changes.change(RIVAL)
-    assert cached.get() == "1 for acme"
-    cached.source.changes.change(ACME)
-    assert cached.get() == "2 for acme"
+def test_only_a_change_of_the_tenant_or_of_all_invalidates_a_response(cached: CachedSource) -> None:
+    results = []
+    for changed in (ACME, RIVAL, None, RIVAL):
+        results.append(cached.get())
+        cached.source.changes.change(changed)
+    assert [*results, cached.get()] == [f"{number} for acme" for number in (1, 2, 2, 3, 3)]
 
 
 def test_change_during_a_read_makes_it_stale(cached: CachedSource) -> None:
@@ -135,52 +112,44 @@ def test_change_during_a_read_makes_it_stale(cached: CachedSource) -> None:
     assert cached.get() == "2 for acme"
 
 
-@pytest.mark.parametrize(("now", "expected"), [(149.999, "1 for acme"), (150, "2 for acme"), (151, "2 for acme")])
-def test_response_is_reused_until_it_expires(cached: CachedSource, now: float, expected: str) -> None:
-    cached.source.expires_at = 150
+@pytest.mark.parametrize(
+    ("expires_at", "now", "is_reused"),
+    [(150, 149.999, True), (150, 150, False), (100, 100, False), (math.inf, 100, True), (math.inf, 99.999, False)],
+    ids=["valid", "expired", "expired at once", "same time", "clock set back"],
+)
+def test_response_is_reused_from_its_creation_until_it_expires(
+    cached: CachedSource, expires_at: float, now: float, is_reused: bool
+) -> None:
+    cached.source.expires_at = expires_at
     cached.get()
     cached.clock.moment = now
-    assert cached.get() == expected
+    assert cached.get() == ("1 for acme" if is_reused else "2 for acme")
 
 
-def test_response_is_not_reused_after_the_clock_is_set_back(cached: CachedSource) -> None:
-    cached.get()
-    cached.clock.moment -= 1
-    assert cached.get() == "2 for acme"
-
-
-def test_response_that_expires_at_once_is_not_reused(cached: CachedSource) -> None:
-    cached.source.expires_at = 100
-    assert (cached.get(), cached.get()) == ("1 for acme", "2 for acme")
-
-
-def test_tenants_are_never_mixed(cached: CachedSource) -> None:
-    results = [cached.get(tenant=tenant) for tenant in (ACME, RIVAL, ACME, RIVAL)]
-    assert results == ["1 for acme", "2 for rival", "1 for acme", "2 for rival"]
-
-
-def test_parameters_are_never_mixed(cached: CachedSource) -> None:
-    results = [cached.get(*parameters) for parameters in (("a",), ("b",), ("a", "b"), ("a",))]
-    assert results == ["1 for acme a", "2 for acme b", "3 for acme a b", "1 for acme a"]
-
-
-def test_actions_are_never_mixed(cached: CachedSource) -> None:
-    results = [cached.get(handler=handler) for handler in (cached.per_tenant, cached.shared, cached.per_tenant)]
-    assert results == ["1 for acme", "2 for acme", "1 for acme"]
-
-
-def test_shared_response_is_cached_once(cached: CachedSource) -> None:
-    for tenant in (ACME, RIVAL):
-        cached.get(tenant=tenant, handler=cached.shared)
-    assert cached.read_count == 1
+@pytest.mark.parametrize(
+    ("calls", "reads"),
+    [
+        pytest.param([((), ACME, False), ((), RIVAL, False), ((), ACME, False)], 2, id="tenants"),
+        pytest.param([(("a",), ACME, False), (("b",), ACME, False), (("a", "b"), ACME, False)], 3, id="parameters"),
+        pytest.param([((), ACME, False), ((), ACME, True), ((), ACME, False)], 2, id="actions"),
+        pytest.param([((), ACME, True), ((), RIVAL, True)], 1, id="shared by tenants"),
+    ],
+)
+def test_only_equal_calls_share_a_response(
+    cached: CachedSource, calls: list[tuple[tuple[str, ...], Tenant, bool]], reads: int
+) -> None:
+    first = {call: cached.get(*call[0], tenant=call[1], shared=call[2]) for call in calls}
+    assert [cached.get(*call[0], tenant=call[1], shared=call[2]) for call in calls] == [first[call] for call in calls]
+    assert cached.read_count == reads
 
 
 def cache_scopes(tenant: Tenant) -> dict[str, int | str | None]:
     return {name: handler.cache_scope(tenant) for name, handler in HANDLERS.items()}
 
 
-def test_only_flavors_and_news_are_shared() -> None:
+def test_only_flavors_and_news_are_shared_by_tenants_of_the_store() -> None:
     assert {name for name, scope in cache_scopes(ACME).items() if scope is None} == {"GetFlavors", "GetNews"}
+    assert {scope for scope in cache_scopes(ACME).values() if scope is not None} == {ACME.id}
 
 
 def test_cloud_data_is_cached_per_user_and_the_rest_per_tenant() -> None:
@@ -196,21 +165,15 @@ def test_cloud_data_is_cached_per_user_and_the_rest_per_tenant() -> None:
     }
 
 
-def test_error_is_not_cached(cached: CachedSource) -> None:
+def test_error_is_neither_cached_nor_replaced_by_an_older_response(cached: CachedSource) -> None:
+    cached.get()
     cached.source.fails = True
+    cached.source.changes.change()
     for _ in range(2):
         with pytest.raises(DomainNotFound):
             cached.get()
     cached.source.fails = False
-    assert cached.get() == "3 for acme"
-
-
-def test_error_does_not_fall_back_to_an_older_response(cached: CachedSource) -> None:
-    cached.get()
-    cached.source.fails = True
-    cached.source.changes.change()
-    with pytest.raises(DomainNotFound):
-        cached.get()
+    assert cached.get() == "4 for acme"
 
 
 # Memory
@@ -221,13 +184,6 @@ def _with_capacity(count: int) -> CachedSource:
     cached = CachedSource(count * (1000 + ENTRY_OVERHEAD))
     cached.source.size = 1000 - len(envelope.success(GET_URL_LIST.success, "en", b'""'))
     return cached
-
-
-def test_cache_is_used_up_to_its_capacity() -> None:
-    cached = _with_capacity(3)
-    for name in "abcabc":
-        cached.get(name)
-    assert cached.read_count == 3
 
 
 def test_least_recently_used_entry_is_evicted() -> None:
@@ -260,10 +216,8 @@ def test_renewing_one_entry_evicts_no_other() -> None:
 
 
 def test_number_of_small_entries_is_bounded() -> None:
-    cached = CachedSource(100_000)
-    for number in range(2000):
-        cached.get(str(number))
-    reads = cached.read_count
-    for number in range(2000):
-        cached.get(str(number))
-    assert cached.read_count == reads + 2000
+    cached = CachedSource(20_000)
+    for _ in range(2):
+        for number in range(100):
+            cached.get(str(number))
+    assert cached.read_count == 200

@@ -45,15 +45,6 @@ def writer(blocked_work: BlockedWork) -> Iterator[Writer]:
     writer.close()
 
 
-def test_write_returns_its_result(writer: Writer) -> None:
-    assert asyncio.run(writer.write(max, 1, 2)) == 2
-
-
-def test_write_raises_its_error(writer: Writer) -> None:
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(writer.write(divmod, 1, 0))
-
-
 def test_writes_beyond_the_queue_limit_are_rejected(writer: Writer, blocked_work: BlockedWork) -> None:
     async def flood() -> list[object]:
         waiting = [asyncio.ensure_future(writer.write(blocked_work))]
@@ -80,19 +71,14 @@ async def time_out_writes(writer: Writer, blocked_work: BlockedWork, count: int)
     return first + list(await asyncio.gather(*others, return_exceptions=True))
 
 
-def test_waiting_writes_time_out(writer: Writer, blocked_work: BlockedWork, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
-    results = asyncio.run(time_out_writes(writer, blocked_work, 2))
-    assert [type(result) for result in results] == [Unavailable] * 3
-
-
-def test_timed_out_writes_stay_in_the_queue_but_never_run(
+def test_waiting_writes_time_out_and_stay_in_the_queue_but_never_run(
     writer: Writer, blocked_work: BlockedWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         with monkeypatch.context() as patch:
             patch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
-            await time_out_writes(writer, blocked_work, 3)
+            results = await time_out_writes(writer, blocked_work, 3)
+        assert {type(result) for result in results} == {Unavailable}
         assert writer.waiting == 3
         blocked_work.may_end.set()
         await writer.write(max, 1, 2)
@@ -128,7 +114,7 @@ def test_only_writes_are_measured() -> None:
 
     assert asyncio.run(writer.read(max, 1, 2)) == 2
     assert measured() == 0
-    asyncio.run(writer.write(max, 1, 2))
+    assert asyncio.run(writer.write(max, 1, 2)) == 2
     with pytest.raises(ZeroDivisionError):
         asyncio.run(writer.write(divmod, 1, 0))
     assert measured() == 2

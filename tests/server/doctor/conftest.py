@@ -1,7 +1,7 @@
 """Doctor checks, run on the sample store."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding
 from cloudconsole.server.doctor.runner import CHECKS
 from cloudconsole.store.activity_writes import hash_username
-from tests.backends.openstack.fake_cloud import FakeCloud
 from tests.conftest import SAMPLE_TIME
 
 Check = Callable[..., list[Finding]]
@@ -46,9 +45,3 @@ def fail_logins(
 
 def levels(findings: list[Finding]) -> list[str]:
     return [finding.level for finding in findings]
-
-
-@pytest.fixture
-def cloud() -> Iterator[FakeCloud]:
-    with FakeCloud() as double:
-        yield double

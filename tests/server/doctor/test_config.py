@@ -1,131 +1,224 @@
-"""Doctor checks of settings; checks that need an invalid setting are skipped."""
+"""Doctor checks of settings, public origin, proxies, certificate files and token keys."""
 
+import subprocess
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cloudconsole.backends.openstack.config import Endpoint
+from cloudconsole.backends.openstack.token_encryption_and_keys import create_keys
+from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.config.settings import SETTINGS, Settings
 from cloudconsole.server.doctor.config import read_case
-from cloudconsole.server.doctor.context_and_findings import DoctorContext
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok
 from cloudconsole.server.doctor.runner import CHECKS, run_checks
+from tests.certificate_factory import write_certificate
 from tests.conftest import SAMPLE_TIME
 from tests.harness import CERTIFICATES
-from tests.server.doctor.conftest import Check
+from tests.server.doctor.conftest import Check, execute, levels
 
 
 def case_of(environment: Mapping[str, str] = {}, /, **flags: str) -> DoctorContext:
     return read_case(environment, flags, SAMPLE_TIME, quick=True)
 
 
-def skipped_checks(case: DoctorContext) -> set[str]:
-    """Return the checks that were skipped because of an invalid setting."""
-    return {result.check for result in run_checks(case) if result.text.startswith("skipped: invalid value of ")}
-
-
-def test_every_invalid_setting_is_reported_and_the_rest_used() -> None:
-    environment = {"CLOUDCONSOLE_PORT": "x", "CLOUDCONSOLE_NOPE": "1", "CLOUDCONSOLE_WORKERS": "3", "OTHER": "x"}
-    case = case_of(environment, currency="money", time_zone="Asia/Shanghai")
-    assert [problem.partition(":")[0] for problem in case.setting_problems] == [
-        "CLOUDCONSOLE_PORT",
-        "CLOUDCONSOLE_NOPE",
-        "--currency",
-    ]
-    assert (case.settings.workers, case.settings.time_zone) == (3, "Asia/Shanghai")
-    assert case.unknown == {"port", "currency"}
-
-
-def test_invalid_data_directory_skips_its_checks(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    case = case_of(data=str(tmp_path / "file"), port="0")
-    assert skipped_checks(case) == {name for name, check in CHECKS.items() if "data" in check.needs}
-    assert {"data directory", "databases", "operators"} <= skipped_checks(case)
-
-
-@pytest.mark.parametrize("invalid", [{"port": "x"}, {"host": "a b"}, {"tls_certificate": "c.pem"}])
-def test_invalid_address_skips_the_running_console_check(data: Path, invalid: dict[str, str]) -> None:
-    assert "running console" in skipped_checks(case_of(data=str(data), **invalid))
-
-
-def test_checks_that_need_an_invalid_setting_are_skipped(data: Path) -> None:
-    for name in {name for check in CHECKS.values() for name in check.needs}:
-        settings = Settings(data=data, port=0)
-        skipped = skipped_checks(DoctorContext(settings, ["wrong"], SAMPLE_TIME, unknown=frozenset({name})))
-        assert skipped == {title for title, check in CHECKS.items() if name in check.needs}
-
-
-def test_invalid_flag_does_not_fall_back_to_the_config_file(tmp_path: Path) -> None:
-    file = tmp_path / "console.toml"
-    file.write_text("port = 9000\n")
-    case = case_of(config=str(file), port="x")
-    assert case.unknown == {"port"}
-    assert case.settings.port != 9000
-
-
-def test_valid_flag_overrides_an_invalid_variable() -> None:
-    case = case_of({"CLOUDCONSOLE_PORT": "x"}, port="9000")
-    assert (case.settings.port, len(case.setting_problems)) == (9000, 1)
-    assert not case.unknown
-
-
-def test_misspelt_variable_makes_the_intended_setting_unknown() -> None:
-    assert case_of({"CLOUDCONSOLE_PROT": "9000"}).unknown == {"port"}
-
-
-def test_conflicting_settings_are_reported() -> None:
-    case = case_of(hosts="a.example", public_origin="https://b.example", workers="2")
-    assert case.setting_problems == ["hosts: add b.example, the host of public_origin, or remove hosts"]
-    assert case.settings.workers == 2
-    assert case.unknown == {"hosts", "public_origin"}
-
-
-def test_every_invalid_line_of_a_config_file_is_reported(tmp_path: Path) -> None:
-    file = tmp_path / "console.toml"
-    file.write_text('port = "x"\nnope = 1\nworkers = 3\n')
-    case = case_of(config=str(file))
-    assert [problem.removeprefix(f"{file}: ").partition(":")[0] for problem in case.setting_problems] == [
-        "port",
-        "nope",
-    ]
-    assert case.settings.workers == 3
-    assert case.unknown == {"port"}
-
-
-def test_malformed_config_file_makes_all_settings_unknown(tmp_path: Path) -> None:
-    file = tmp_path / "console.toml"
-    file.write_text("port: 8000\n")
-    case = case_of(config=str(file), workers="2")
-    (problem,) = case.setting_problems
-    assert problem.startswith(f"--config: {file}: not TOML")
-    assert case.settings.workers == 2
-    assert case.unknown == set(SETTINGS) - {"workers"}
-
-
-def test_incomplete_settings_are_reported_and_the_rest_used() -> None:
-    case = case_of(tls_certificate="c.pem", workers="2")
-    (problem,) = case.setting_problems
-    assert problem.startswith("tls_key: set the key of tls_certificate")
-    assert (case.settings.tls_certificate, case.settings.workers) == (None, 2)
+@pytest.mark.parametrize(
+    ("environment", "flags", "problems", "unknown", "used"),
+    [
+        pytest.param(
+            {"CLOUDCONSOLE_PORT": "x", "CLOUDCONSOLE_NOPE": "1", "CLOUDCONSOLE_WORKERS": "3", "OTHER": "x"},
+            {"currency": "money", "time_zone": "Asia/Shanghai"},
+            ["CLOUDCONSOLE_PORT", "CLOUDCONSOLE_NOPE", "--currency"],
+            {"port", "currency"},
+            {"workers": 3, "time_zone": "Asia/Shanghai"},
+            id="several",
+        ),
+        pytest.param(
+            {"CLOUDCONSOLE_PORT": "x"}, {"port": "9000"}, ["CLOUDCONSOLE_PORT"], set(), {"port": 9000}, id="overridden"
+        ),
+        pytest.param({"CLOUDCONSOLE_PROT": "9000"}, {}, ["CLOUDCONSOLE_PROT"], {"port"}, {}, id="misspelt"),
+        pytest.param(
+            {},
+            {"hosts": "a.example", "public_origin": "https://b.example", "workers": "2"},
+            ["hosts"],
+            {"hosts", "public_origin"},
+            {"hosts": (), "public_origin": None, "workers": 2},
+            id="conflict",
+        ),
+        pytest.param(
+            {},
+            {"tls_certificate": "c.pem", "workers": "2"},
+            ["tls_key"],
+            {"tls_certificate", "tls_key"},
+            {"tls_certificate": None, "workers": 2},
+            id="incomplete",
+        ),
+    ],
+)
+def test_every_invalid_setting_is_reported_and_the_rest_used(
+    environment: dict[str, str], flags: dict[str, str], problems: list[str], unknown: set[str], used: dict[str, Any]
+) -> None:
+    case = case_of(environment, **flags)
+    assert [problem.partition(":")[0] for problem in case.setting_problems] == problems
+    assert case.unknown == unknown
+    assert {name: getattr(case.settings, name) for name in used} == used
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("content", "flags", "problems", "unknown"),
     [
-        {"hosts": "a.example", "public_origin": "https://b.example"},
-        {"tls_certificate": "c.pem"},
-        {"tls_key": "k.pem"},
-        {"tls_certificate": "c.pem", "tls_key": "k.pem", "public_origin": "http://a.example"},
-        {"metrics": "127.0.0.1:8000"},
-        {"metrics": "127.0.0.1:8000", "tls_key": "k.pem", "hosts": "a.example", "public_origin": "https://b.example"},
+        ('port = "x"\nnope = 1\n', {}, ["{file}: port:", "{file}: nope:"], {"port"}),
+        ("port: 8000\n", {}, ["--config: {file}: not TOML"], set(SETTINGS) - {"workers"}),
+        ("port = 9000\n", {"port": "x"}, ["--port:"], {"port"}),
     ],
+    ids=["invalid lines", "malformed", "invalid flag"],
 )
-def test_every_conflict_names_given_settings(given: dict[str, str]) -> None:
-    case = case_of(**given)
-    assert case.setting_problems
-    assert case.unknown & set(given)
+def test_problems_of_a_config_file_are_reported(
+    tmp_path: Path, content: str, flags: dict[str, str], problems: list[str], unknown: set[str]
+) -> None:
+    file = tmp_path / "console.toml"
+    file.write_text(content)
+    case = case_of(config=str(file), workers="3", **flags)
+    for problem, start in zip(case.setting_problems, problems, strict=True):
+        assert problem.startswith(start.format(file=file))
+    assert case.unknown == unknown
+    assert (case.settings.workers, case.settings.port) == (3, Settings().port)
+
+
+def test_checks_that_need_an_invalid_setting_are_skipped() -> None:
+    for name in {name for check in CHECKS.values() for name in check.needs}:
+        case = DoctorContext(Settings(data=Path("none"), port=0), ["wrong"], SAMPLE_TIME, unknown=frozenset({name}))
+        skipped = {each.check for each in run_checks(case) if each.text == f"skipped: invalid value of {name}"}
+        assert skipped == {title for title, check in CHECKS.items() if name in check.needs}
+
+
+def test_checks_declare_the_settings_they_need() -> None:
+    assert {name for name, check in CHECKS.items() if "data" not in check.needs} == {
+        *("settings", "clock", "time zones", "public origin", "certificate", "metrics"),
+        *("running console", "identity endpoints"),
+    }
+    assert {"host", "port", "tls_certificate", "public_origin"} <= set(CHECKS["running console"].needs)
 
 
 def test_unusable_certificate_files_are_reported(check: Check, tmp_path: Path) -> None:
     (finding,) = check("settings", tls_certificate=tmp_path / "none.pem", tls_key=CERTIFICATES / "ec-key.pem")
     assert finding.level == "problem"
     assert finding.text.startswith("tls_certificate: ")
+
+
+# The public origin and proxies
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "level"),
+    [
+        ("public origin", {}, "ok"),
+        ("public origin", {"host": "0.0.0.0"}, "warning"),
+        ("public origin", {"proxies": (ip_network("10.0.0.0/8"),)}, "warning"),
+        ("public origin", {"public_origin": "http://localhost:8000"}, "ok"),
+        ("public origin", {"public_origin": "http://192.0.2.1"}, "warning"),
+        ("public origin", {"public_origin": "https://192.0.2.1"}, "ok"),
+        ("public origin", {"public_origin": "https://no-such-host.invalid"}, "warning"),
+        ("sample passwords", {}, "ok"),
+        ("sample passwords", {"host": "0.0.0.0"}, "problem"),
+        ("sample passwords", {"public_origin": "https://console.example.com"}, "problem"),
+        ("sample passwords", {"host": "0.0.0.0", "insecure_sample": True}, "warning"),
+        ("certificate", {}, "ok"),
+        ("token keys", {}, "ok"),
+    ],
+)
+def test_settings_must_match_who_can_reach_the_console(
+    check: Check, name: str, changes: dict[str, Any], level: str
+) -> None:
+    (finding,) = check(name, **changes)
+    assert finding.level == level
+    assert ("demo, other, operator" in finding.text) == (name == "sample passwords")
+
+
+@pytest.mark.parametrize(
+    ("address", "level"), [("10.0.0.7", "problem"), ("127.0.0.1", "problem"), ("8.8.8.8", "warning")]
+)
+def test_an_undeclared_proxy_is_named(check: Check, data: Path, address: str, level: str) -> None:
+    execute(data, "activity", f"INSERT INTO undeclared_proxies VALUES ('{address}', {int(SAMPLE_TIME) - 60})")
+    (finding,) = check("proxies")
+    assert finding.level == level
+    assert finding.text.startswith(f"{address} sends forwarded headers")
+    assert finding.fix == "add it to proxies if it is yours, or stop it from sending them"
+
+
+def test_declared_or_long_unseen_proxy_is_ok(check: Check, data: Path) -> None:
+    execute(data, "activity", f"INSERT INTO undeclared_proxies VALUES ('10.0.0.7', {int(SAMPLE_TIME) - 60})")
+    execute(data, "activity", f"INSERT INTO undeclared_proxies VALUES ('10.0.0.8', {int(SAMPLE_TIME) - 86_400})")
+    assert levels(check("proxies", proxies=(ip_network("10.0.0.7"),))) == ["ok"]
+
+
+# Certificate files while the console is stopped
+
+
+@pytest.mark.parametrize(
+    ("days", "level", "text"),
+    [
+        (15, "ok", "is valid"),
+        (14, "warning", "expires on 2026-11-29"),
+        (0, "problem", "expired on 2026-11-15"),
+    ],
+)
+def test_expiry_of_a_certificate_is_reported(check: Check, tmp_path: Path, days: int, level: str, text: str) -> None:
+    not_after = datetime.fromtimestamp(int(SAMPLE_TIME), UTC) + timedelta(days=days)
+    certificate, key = write_certificate(tmp_path, not_after)
+    (finding,) = check("certificate", tls_certificate=certificate, tls_key=key)
+    assert (finding.level, text in finding.text) == (level, True), finding
+
+
+@pytest.mark.parametrize(("mode", "level"), [(0o604, "problem"), (0o660, "problem"), (0o640, "ok"), (0o400, "ok")])
+def test_key_accessible_to_other_users_is_a_problem(check: Check, tmp_path: Path, mode: int, level: str) -> None:
+    certificate, key = write_certificate(tmp_path, datetime(2100, 1, 1, tzinfo=UTC))
+    key.chmod(mode)
+    (finding,) = check("certificate", tls_certificate=certificate, tls_key=key)
+    assert finding.level == level
+    subprocess.run(["sh", "-c", finding.command], check=True)
+    assert levels(check("certificate", tls_certificate=certificate, tls_key=key)) == ["ok"]
+
+
+# Token keys
+
+
+def check_keys(check: Check, **changes: Any) -> Finding:
+    endpoint = Endpoint("https://identity.example.com")
+    (finding,) = check("token keys", identity=(IdentityEndpoint(endpoint.address, KEYSTONE, endpoint),), **changes)
+    return finding
+
+
+def test_missing_keys_will_be_created_at_start(check: Check, data: Path) -> None:
+    finding = check_keys(check)
+    assert finding == ok(f"{data / 'token-keys'} will be created when the console starts")
+    assert not (data / "token-keys").exists()
+
+
+def test_missing_key_directory_is_a_problem(check: Check, tmp_path: Path) -> None:
+    finding = check_keys(check, token_keys=tmp_path / "none" / "keys")
+    assert (finding.level, finding.command) == ("problem", f"mkdir -p -m 700 {tmp_path / 'none'}")
+
+
+def test_valid_keys_are_reported(check: Check, tmp_path: Path) -> None:
+    create_keys(tmp_path / "keys")
+    assert check_keys(check, token_keys=tmp_path / "keys") == ok(f"{tmp_path / 'keys'} has 1 key and is private")
+
+
+def test_keys_accessible_to_other_users_are_a_problem(check: Check, data: Path) -> None:
+    create_keys(data / "token-keys")
+    (data / "token-keys").chmod(0o604)
+    finding = check_keys(check)
+    assert (finding.level, finding.command) == ("problem", f"chmod 600 {data / 'token-keys'}")
+
+
+def test_malformed_keys_are_a_problem_and_not_shown(check: Check, data: Path) -> None:
+    (data / "token-keys").write_text("not a key\n")
+    (data / "token-keys").chmod(0o600)
+    finding = check_keys(check)
+    assert finding.level == "problem"
+    assert "not a key" not in finding.text

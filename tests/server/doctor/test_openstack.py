@@ -1,19 +1,24 @@
-"""Doctor checks of a cloud as one of its users: services by region, and missing prices."""
+"""Doctor checks of identity endpoints, and of a cloud as one of its users: services by region, missing prices."""
 
+import time
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
+from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import openstack, openstack_probe
-from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, Login
-from tests.backends.openstack.fake_cloud import Reply
+from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, Login, ok
+from cloudconsole.server.doctor.http_probe import NoResponse, probe
+from tests.backends.openstack.fake_cloud import FakeCloud, Reply
 from tests.conftest import SAMPLE_TIME
-from tests.server.doctor.conftest import execute, levels
+from tests.harness import CERTIFICATES
+from tests.server.doctor.conftest import Check, execute, levels
 from tests.server.doctor.small_cloud import PASSWORD, SERVER, TOKEN, USER, SmallCloud
 
 Diagnose = Callable[..., list[Finding]]
@@ -44,10 +49,6 @@ def test_cloud_is_not_queried_without_a_login(cloud: SmallCloud, data: Path) -> 
     assert finding.level == "ok"
     assert "cloudconsole doctor --as USER" in finding.text
     assert cloud.requests == []
-
-
-def test_console_without_a_cloud_is_ok(data: Path) -> None:
-    assert levels(list(openstack.check_cloud(DoctorContext(Settings(data=data), [], SAMPLE_TIME)))) == ["ok"]
 
 
 def test_healthy_cloud_is_reported_with_project_and_services(diagnose: Diagnose) -> None:
@@ -128,59 +129,56 @@ def test_user_without_a_project_is_reported_with_the_reason(
 # Services by region
 
 
-def test_configured_region_missing_from_catalog_is_a_problem(diagnose: Diagnose) -> None:
-    problems = [finding for finding in diagnose(regions=("RegionOne", "Elsewhere")) if finding.level == "problem"]
-    (finding,) = problems
-    assert finding.text == "the region Elsewhere is set, but the catalog has no public endpoints there"
-
-
-def test_interface_missing_from_catalog_is_a_problem(diagnose: Diagnose) -> None:
-    texts = [finding.text for finding in diagnose(interface="internal") if finding.level == "problem"]
-    assert texts == ["the catalog has no internal compute service: no data for tenants"]
+@pytest.mark.parametrize(
+    ("catalog", "endpoint", "level", "text"),
+    [
+        ({}, {"regions": ("RegionOne", "Elsewhere")}, "problem", "the region Elsewhere is set, but the catalog has no"),
+        ({}, {"interface": "internal"}, "problem", "the catalog has no internal compute service: no data for tenants"),
+        ({"without": ("network", "image")}, {}, "warning", "region RegionOne has no public network, image: tenants"),
+        ({"without": ("load-balancer",)}, {}, "ok", "network, image respond; no load balancers"),
+        ({"regions": ("RegionOne", "RegionTwo")}, {}, "ok", "region RegionTwo: compute, volume, network, image, load-"),
+    ],
+)
+def test_services_of_the_catalog_are_compared_with_the_endpoint(
+    diagnose: Diagnose, cloud: SmallCloud, catalog: dict[str, Any], endpoint: dict[str, Any], level: str, text: str
+) -> None:
+    cloud.set_catalog(**{"regions": ("RegionOne",), **catalog})
+    findings = diagnose(**endpoint)
+    (found,) = (finding for finding in findings if text in finding.text)
+    assert found.level == level
+    assert [finding for finding in findings if finding.level != "ok" and finding is not found] == []
 
 
 def test_prices_are_not_checked_without_a_known_region(diagnose: Diagnose) -> None:
     assert levels(diagnose(regions=("Elsewhere",))) == ["ok", "problem", "problem"]
 
 
-def test_every_region_is_checked(diagnose: Diagnose, cloud: SmallCloud) -> None:
-    cloud.set_catalog(regions=("RegionOne", "RegionTwo"))
-    assert [finding.text.partition(":")[0] for finding in diagnose()[1:3]] == ["region RegionOne", "region RegionTwo"]
-
-
-def test_region_without_load_balancers_is_ok(diagnose: Diagnose, cloud: SmallCloud) -> None:
-    cloud.set_catalog(regions=("RegionOne",), without=("load-balancer",))
-    findings = diagnose()
-    assert set(levels(findings)) == {"ok"}
-    assert findings[1].text.endswith("image respond; no load balancers")
-
-
-def test_region_without_another_service_is_a_warning(diagnose: Diagnose, cloud: SmallCloud) -> None:
-    cloud.set_catalog(regions=("RegionOne",), without=("network", "image"))
-    (finding,) = (finding for finding in diagnose() if finding.level != "ok")
-    assert finding.level == "warning"
-    assert finding.text == "region RegionOne has no public network, image: tenants see 0 for these"
+QUOTAS = "/network/v2.0/quotas/p1/details.json"
 
 
 @pytest.mark.parametrize(
     ("reply", "text"),
     [
         (Reply(503), "status 503"),
-        (Reply(403), "status 403"),
         (Reply(401), "it rejects Keystone's token"),
         (Reply(body=b"<html>"), "a response that is not JSON"),
-        (Reply(instead="freeze"), "no response in time"),
         (Reply(instead="hang up"), "invalid response"),
     ],
 )
 def test_failing_service_is_a_problem_and_others_are_reported(
-    diagnose: Diagnose, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch, reply: Reply, text: str
+    diagnose: Diagnose, cloud: SmallCloud, reply: Reply, text: str
 ) -> None:
-    monkeypatch.setattr(openstack_probe, "CALL_SECONDS", 1)
-    cloud.respond("GET", "/network/v2.0/quotas/p1/details.json", reply)
+    cloud.respond("GET", QUOTAS, reply)
     _, finding, others, _ = diagnose()
     assert (finding.level, finding.text) == ("problem", f"region RegionOne: network cannot be read: {text}")
     assert others.text == "region RegionOne: compute, volume, image, load-balancer respond"
+
+
+def test_unresponsive_service_times_out(diagnose: Diagnose, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openstack_probe, "CALL_SECONDS", 1)
+    cloud.respond("GET", QUOTAS, Reply(instead="freeze"))
+    texts = [finding.text for finding in diagnose()]
+    assert "region RegionOne: network cannot be read: no response in time" in texts
 
 
 # Tenants and prices in the store
@@ -261,3 +259,122 @@ def test_prices_are_not_checked_without_a_store(diagnose: Diagnose, tmp_path: Pa
     finding = diagnose(data=tmp_path / "none")[-1]
     assert (finding.level, finding.text) == ("warning", "prices not checked: no store")
     assert not (tmp_path / "none").exists()
+
+
+# Identity endpoints
+
+VERSION = {"version": {"id": "v3.14", "status": "stable"}}
+
+
+def keystone(address: str, **more: Any) -> tuple[IdentityEndpoint, ...]:
+    endpoint = Endpoint(normalise_region(address) or address, **more)
+    return (IdentityEndpoint(address, KEYSTONE, endpoint),)
+
+
+def check_endpoint(check: Check, address: str, **more: Any) -> Finding:
+    (finding,) = check("identity endpoints", identity=keystone(address, **more))
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("identity", "text"),
+    [
+        ((), "no Keystone endpoints"),
+        (
+            (IdentityEndpoint("https://a.example/v3"),),
+            "no Keystone endpoints; https://a.example/v3 is for local accounts",
+        ),
+    ],
+)
+def test_console_without_keystone_is_ok(check: Check, identity: tuple[IdentityEndpoint, ...], text: str) -> None:
+    assert check("identity endpoints", identity=identity) == [ok(text)]
+    assert levels(check("cloud", identity=identity)) == ["ok"]
+
+
+@pytest.mark.parametrize("prefix", ["", "/identity"])
+def test_keystone_is_reported_with_its_version(check: Check, cloud: SmallCloud, prefix: str) -> None:
+    cloud.respond("GET", f"{prefix}/v3", Reply(body=VERSION))
+    finding = check_endpoint(check, f"{cloud.address}{prefix}/v3")
+    assert finding == ok(f"{cloud.address}{prefix} is a Keystone of version 3.14, stable")
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (Reply(404), "responds with status 404, and not like a Keystone v3"),
+        (Reply(body={"hello": "world"}), "responds with status 200, and not like a Keystone v3"),
+        (Reply(body={"version": {"id": "v2.0", "status": "deprecated"}}), "not like a Keystone v3"),
+        (Reply(body=b"<html>"), "not like a Keystone v3"),
+        (Reply(body=b"[" * 100_000), "not like a Keystone v3"),
+        (Reply(body={"version": ["v3"]}), "not like a Keystone v3"),
+        (Reply(300, body={"choices": []}), "responds with status 300, and not like a Keystone v3"),
+        (Reply(503), "responds with status 503: Keystone fails"),
+        (Reply(302, headers={"Location": "https://elsewhere.example/v3"}), "redirects to 'https://elsewhere"),
+        (Reply(instead="hang up"), "does not respond like a Keystone"),
+    ],
+)
+def test_server_that_is_not_a_keystone_is_a_problem(check: Check, cloud: SmallCloud, reply: Reply, text: str) -> None:
+    cloud.respond("GET", "/v3", reply)
+    finding = check_endpoint(check, cloud.address)
+    assert (finding.level, text in finding.text, bool(finding.fix)) == ("problem", True, True), finding
+
+
+def test_every_endpoint_is_checked(check: Check, cloud: SmallCloud) -> None:
+    cloud.respond("GET", "/v3", Reply(body=VERSION))
+    both = (*keystone("http://127.0.0.1:1/v3"), *keystone(cloud.address))
+    unreachable, other = check("identity endpoints", identity=both)
+    assert (unreachable.level, other.level) == ("problem", "ok")
+    assert unreachable.text.startswith("login through http://127.0.0.1:1 is impossible, no response: ")
+
+
+def test_clock_difference_is_a_warning(check: Check, cloud: SmallCloud) -> None:
+    date = formatdate(time.time() + 60, usegmt=True)
+    cloud.respond("GET", "/v3", Reply(body=VERSION, headers={"Date": date}))
+    version, clock = check("identity endpoints", identity=keystone(cloud.address))
+    assert (version.level, clock.level) == ("ok", "warning")
+    assert clock.text.startswith(f"the clock of {cloud.address} is ")
+
+
+def test_plain_http_to_another_machine_is_a_warning(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> object:
+        raise NoResponse("not tried")
+
+    monkeypatch.setattr(openstack, "probe", fail)
+    warning, unreachable = check("identity endpoints", identity=keystone("http://identity.example.com:5000/v3"))
+    assert warning.level == "warning"
+    assert "passwords and tokens can be intercepted" in warning.text
+    assert unreachable.level == "problem"
+    assert levels(check("identity endpoints", identity=keystone("https://identity.example.com/v3"))) == ["problem"]
+
+
+@pytest.fixture
+def cloud_with_tls() -> Iterator[FakeCloud]:
+    with FakeCloud(tls=True) as cloud:
+        cloud.respond("GET", "/v3", Reply(body=VERSION))
+        yield cloud
+
+
+def test_certificate_trusted_by_ca_file_is_ok_until_it_expires(check: Check, cloud_with_tls: FakeCloud) -> None:
+    address, ca_file = cloud_with_tls.address, CERTIFICATES / "rsa.pem"
+    assert check_endpoint(check, address, ca_file=ca_file).level == "ok"
+    end = probe(address, "/v3", ca_file=ca_file).certificate_end
+    assert end is not None
+    _, finding = check("identity endpoints", now=end, identity=keystone(address, ca_file=ca_file))
+    assert (finding.level, f"the certificate of {address} expired on" in finding.text) == ("problem", True)
+
+
+def test_untrusted_certificate_is_a_problem(check: Check, cloud_with_tls: FakeCloud) -> None:
+    finding = check_endpoint(check, cloud_with_tls.address)
+    assert finding.level == "problem"
+    assert finding.text.startswith(f"the certificate of {cloud_with_tls.address} is not trusted: self")
+    assert "ca_file" in finding.fix
+
+
+def test_https_to_a_plain_http_server_is_reported(check: Check, cloud: SmallCloud) -> None:
+    finding = check_endpoint(check, cloud.address.replace("http:", "https:"))
+    assert (finding.level, "does not speak https" in finding.text) == ("problem", True), finding
+
+
+def test_plain_http_to_an_https_server_is_reported(check: Check, cloud_with_tls: FakeCloud) -> None:
+    finding = check_endpoint(check, cloud_with_tls.address.replace("https:", "http:"))
+    assert (finding.level, finding.fix) == ("problem", "use https: in its address"), finding

@@ -1,6 +1,7 @@
 """A console with readable metrics."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,14 @@ from cloudconsole.server.metrics.exposition import MetricsExposition, StoreGauge
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from tests.harness import FakeClock, InProcessTransport
 from tests.server.metrics.metrics_page import MetricsPage
+from tests.stores import copy_store
 
 Scrape = Callable[[], MetricsPage]
+
+
+@pytest.fixture
+def data(fast_hash_store: Path, tmp_path: Path) -> Path:
+    return copy_store(fast_hash_store, tmp_path / "data")
 
 
 @pytest.fixture

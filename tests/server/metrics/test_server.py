@@ -34,7 +34,7 @@ class BackgroundServer:
         self._loop.close()
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(self.address, timeout=60)
+        return socket.create_connection(self.address, timeout=120)
 
     def exchange(self, sent: bytes) -> tuple[int, dict[str, str], str]:
         with self.connect() as connection:

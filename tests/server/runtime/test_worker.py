@@ -1,15 +1,15 @@
 """HSTS headers, connection limits, socket options and thread priorities of a worker."""
 
 import os
+import resource
 import socket
-import subprocess
 import sys
 import threading
 
 import pytest
 
 from cloudconsole.server.config.loader import load_settings
-from cloudconsole.server.runtime.worker import MAX_UNSENT, OTHER_FILES, bind, https_headers
+from cloudconsole.server.runtime.worker import MAX_UNSENT, OTHER_FILES, bind, connection_limit, https_headers
 from cloudconsole.server.writer import NICENESS, lower_priority
 
 ORIGIN = "https://console.example.com"
@@ -36,31 +36,31 @@ def test_hsts_is_sent_if_every_client_uses_https(given: dict[str, str], header: 
     assert dict(https_headers(load_settings({}, given))).get("Strict-Transport-Security") == header
 
 
-PRINT_CONNECTION_LIMIT = """
-import resource, sys
-from cloudconsole.server.runtime.worker import connection_limit
-soft, hard, requested = map(int, sys.argv[1:])
-resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-print(connection_limit(requested), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-"""
-
-
 @pytest.mark.parametrize(
-    ("soft", "hard", "requested", "limit", "files"),
+    ("soft", "hard", "limit", "files"),
     [
-        pytest.param(900, 1000, 500, 500, 900, id="enough"),
-        pytest.param(300, 1000, 500, 500, 500 + OTHER_FILES, id="raised"),
-        pytest.param(300, 400, 500, 400 - OTHER_FILES, 400, id="raised to the hard limit"),
-        pytest.param(50, 50, 500, 1, 50, id="at least one"),
+        pytest.param(500 + OTHER_FILES, 1000, 500, None, id="enough"),
+        pytest.param(499 + OTHER_FILES, 1000, 500, 500 + OTHER_FILES, id="raised"),
+        pytest.param(300, resource.RLIM_INFINITY, 500, 500 + OTHER_FILES, id="raised without a hard limit"),
+        pytest.param(300, 400, 400 - OTHER_FILES, 400, id="raised to the hard limit"),
+        pytest.param(50, 50, 1, 50, id="at least one"),
+        pytest.param(resource.RLIM_INFINITY, resource.RLIM_INFINITY, 500, None, id="unlimited"),
     ],
 )
 def test_file_limit_is_raised_for_connections_if_possible(
-    soft: int, hard: int, requested: int, limit: int, files: int
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    soft: int,
+    hard: int,
+    limit: int,
+    files: int | None,
 ) -> None:
-    command = [sys.executable, "-c", PRINT_CONNECTION_LIMIT, str(soft), str(hard), str(requested)]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.split() == [str(limit), str(files)]
-    assert ("max_connections" in result.stderr) == (limit < requested)
+    changes = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _kind, limits: changes.append(limits))
+    assert connection_limit(500) == limit
+    assert changes == ([] if files is None else [(files, hard)])
+    assert ("max_connections" in caplog.text) == (limit < 500)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the option is not available elsewhere")

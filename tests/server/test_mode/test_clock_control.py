@@ -1,7 +1,6 @@
 """Moving the clock of a console: everything that depends on time follows at once, forward and back."""
 
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
@@ -14,28 +13,16 @@ LAST_SECOND = "2026-04-15T12:59:59Z"
 """The end of the last hour in which one of the sample's servers costs anything."""
 
 
-def dates(client: ApiClient) -> list[str]:
-    return [item["date"] for item in client.call("GetNews").data]
-
-
 def clock_state(client: ApiClient) -> Any:
     return client.send("GET", "/_test/clock").data
 
 
-def test_console_starts_with_the_given_fixed_time(client: ApiClient) -> None:
-    assert clock_state(client) == {"now": START, "fixed": True}
-
-
-def test_clock_can_be_set(console: ConsoleServer) -> None:
+def test_clock_can_be_set_and_moved_forward_and_back(console: ConsoleServer) -> None:
+    assert console.set_clock("2020-02-29T00:00:00+08:00") == datetime(2020, 2, 28, 16, tzinfo=UTC)
     moment = datetime(2030, 6, 1, 12, tzinfo=UTC)
     assert console.set_clock(moment) == moment
-    assert console.set_clock("2020-02-29T00:00:00+08:00") == datetime(2020, 2, 28, 16, tzinfo=UTC)
-
-
-def test_clock_can_be_moved_forward_and_back(console: ConsoleServer) -> None:
-    start = datetime.fromisoformat(START)
-    assert console.advance(timedelta(hours=2)) == start + timedelta(hours=2)
-    assert console.advance(-7200.5) == start - timedelta(seconds=1)
+    assert console.advance(timedelta(hours=2)) == moment + timedelta(hours=2)
+    assert console.advance(-7200.5) == moment - timedelta(seconds=1)
 
 
 def test_clock_can_be_run_and_fixed(console: ConsoleServer, client: ApiClient) -> None:
@@ -65,25 +52,6 @@ def test_costs_follow_the_clock_forward_and_back(console: ConsoleServer, client:
     assert costs(client) == after
 
 
-def test_news_follow_the_clock_forward_and_back(console: ConsoleServer, demo: ApiClient) -> None:
-    before = dates(demo)
-    console.set_clock("2026-01-20T08:00:00Z")
-    # The session has expired by then.
-    assert demo.login().status == 200
-    assert dates(demo) == ["2026-01-20 08:00:00", *before]
-    console.set_clock(START)
-    assert dates(demo) == before
-
-
-def test_session_ends_after_the_idle_time(console: ConsoleServer, demo: ApiClient) -> None:
-    console.advance(1799)
-    assert demo.call("GetUrlList").status == 200
-    console.advance(1799)
-    assert demo.call("GetUrlList").status == 200
-    console.advance(1800)
-    assert demo.call("GetUrlList").error == "login_required"
-
-
 def test_expired_session_is_valid_again_when_the_clock_goes_back(console: ConsoleServer, demo: ApiClient) -> None:
     console.advance(43_200)
     assert demo.call("GetUrlList").error == "login_required"
@@ -100,28 +68,14 @@ def test_session_survives_when_the_clock_goes_back_before_it(console: ConsoleSer
     assert client.call("GetUrlList").error == "login_required"
 
 
-def test_failed_logins_expire_with_the_clock(console: ConsoleServer, client: ApiClient) -> None:
+def test_failed_logins_count_only_in_their_window_of_the_clock(console: ConsoleServer, client: ApiClient) -> None:
     for _ in range(10):
         assert client.login(password="wrong").error == "invalid_credentials"
-    reply = client.login()
-    assert reply.error == "too_many_requests"
-    assert reply.header("Retry-After") == "60"
-    console.advance(300)
-    assert client.login().status == 200
-
-
-def test_failed_logins_do_not_count_before_their_time(console: ConsoleServer, client: ApiClient) -> None:
-    for _ in range(10):
-        assert client.login(password="wrong").error == "invalid_credentials"
+    assert client.login().error == "too_many_requests"
     console.advance(-3600)
+    assert client.login(password="wrong").error == "invalid_credentials"
+    console.advance(3600 + 300)
     assert client.login().status == 200
-
-
-def test_csrf_cookie_expires_by_the_test_clock(console: ConsoleServer, client: ApiClient) -> None:
-    console.set_clock("2027-01-01T00:00:00Z")
-    cookie = client.open().set_cookies["csrftoken"]
-    expires = parsedate_to_datetime(cookie.partition("Expires=")[2].partition(";")[0])
-    assert expires == datetime(2027, 12, 31, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("moment", ["1971-01-01T00:00:00Z", "8999-12-31T23:59:59Z"])
@@ -143,9 +97,7 @@ def test_time_without_a_zone_is_not_sent(console: ConsoleServer) -> None:
         (b"{}", "missing_field", "now"),
         (b'{"now": null}', "missing_field", "now"),
         (b'{"now": "soon"}', "invalid_field", "now"),
-        (b'{"now": ""}', "invalid_field", "now"),
         (b'{"now": 1767225600}', "invalid_field", "now"),
-        (b'{"now": "2026-02-30T00:00:00Z"}', "invalid_field", "now"),
         (b'{"now": "1970-12-31T23:59:59Z"}', "invalid_field", "now"),
         (b'{"now": "9000-01-01T00:00:00Z"}', "invalid_field", "now"),
         (b'{"now": "2026-01-01T00:00:00Z", "advance": 1}', "invalid_field", "advance"),
@@ -155,7 +107,6 @@ def test_time_without_a_zone_is_not_sent(console: ConsoleServer) -> None:
         (b'{"advance": -2000000000}', "invalid_field", "advance"),
         (b'{"advance": 999999999999}', "invalid_field", "advance"),
         (b'{"fixed": 1}', "invalid_field", "fixed"),
-        (b'{"fixed": "true"}', "invalid_field", "fixed"),
         (b'{"fixed": true, "when": "now"}', "invalid_field", "when"),
         (b"[]", "malformed_body", None),
         (b"", "malformed_body", None),

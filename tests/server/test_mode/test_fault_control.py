@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.test_mode.faults import CATALOGUE
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.testing import ConsoleServer, ServerNotStarted
 from tests.e2e.processes import eventually
@@ -33,13 +32,11 @@ def test_every_error_of_the_catalogue_can_be_injected(
     assert client.open().status == 200
 
 
-def test_the_catalogue_has_every_error() -> None:
-    assert set(CATALOGUE.values()) == set(ApiError.__subclasses__())
-
-
 def test_fault_affects_the_given_number_of_requests(console: ConsoleServer, client: ApiClient) -> None:
     console.fault("upstream_failed", times=3)
-    assert [client.open().status for _ in range(4)] == [502, 502, 502, 200]
+    seen = [(client.open().status, console.faults()) for _ in range(4)]
+    left = [[{"left": number, "error": "upstream_failed"}] for number in (2, 1)]
+    assert seen == [(502, left[0]), (502, left[1]), (502, []), (200, [])]
 
 
 def test_fault_affects_every_api_request_by_default(console: ConsoleServer, demo: ApiClient) -> None:
@@ -72,17 +69,12 @@ def test_fault_can_be_limited_to_one_operation(console: ConsoleServer, demo: Api
     assert operations[call]().error == "unavailable"
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"action": 1}', b"\xff", b'{"action": "GetNewss"}'])
+@pytest.mark.parametrize("body", [b"", b'{"action": 1}', b'{"action": "GetNewss"}', b"x" * 70_000])
 def test_invalid_body_does_not_trigger_a_fault(console: ConsoleServer, demo: ApiClient, body: bytes) -> None:
     console.fault("unavailable", call="GetNews")
     headers = {"Content-Type": "application/json", "X-CSRFToken": demo.token}
-    assert demo.send("POST", "/api/", headers, body).status in (400, 404)
+    assert demo.send("POST", "/api/", headers, body).status in (400, 404, 413)
     assert demo.call("GetNews").error == "unavailable"
-
-
-def test_oversized_body_does_not_trigger_a_fault(console: ConsoleServer, demo: ApiClient) -> None:
-    console.fault("unavailable", call="GetNews")
-    assert demo.call("GetNews", more="x" * 70_000).error == "body_too_large"
 
 
 def test_faults_apply_in_the_order_of_injection(console: ConsoleServer, demo: ApiClient) -> None:
@@ -91,69 +83,54 @@ def test_faults_apply_in_the_order_of_injection(console: ConsoleServer, demo: Ap
     console.fault(status=418)
     assert demo.open().error == "upstream_timeout"
     assert demo.login().error == "unavailable"
-    assert demo.open().status == 418
+    console.clear_faults()
+    assert demo.open().status == 200
 
 
-def test_a_bare_status_has_no_envelope(console: ConsoleServer, client: ApiClient) -> None:
-    console.fault(status=503, retry_after=9)
+@pytest.mark.parametrize("status", [200, 304, 599])
+def test_any_status_can_be_injected_without_an_envelope(console: ConsoleServer, client: ApiClient, status: int) -> None:
+    console.fault(status=status, retry_after=9)
     reply = client.open()
-    assert (reply.status, reply.body, reply.header("Retry-After")) == (503, b"", "9")
+    assert (reply.status, reply.body, reply.header("Retry-After")) == (status, b"", "9")
     assert reply.set_cookies == {}
+    assert client.open().status == 200
 
 
-@pytest.mark.parametrize("status", [200, 204, 304, 599])
-def test_any_status_can_be_injected(console: ConsoleServer, client: ApiClient, status: int) -> None:
-    console.fault(status=status)
-    assert (client.open().status, client.open().status) == (status, 200)
-
-
-@pytest.mark.parametrize("error", ["too_many_requests", "unavailable", "upstream_failed"])
+@pytest.mark.parametrize("error", ["too_many_requests", "upstream_failed"])
 def test_retry_after_can_be_set(console: ConsoleServer, client: ApiClient, error: str) -> None:
     console.fault(error, retry_after=0)
     assert client.open().header("Retry-After") == "0"
 
 
-def test_dropped_connection_gets_no_response(console: ConsoleServer, client: ApiClient) -> None:
-    console.fault(drop=True)
-    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
-        client.open()
-    assert client.open().status == 200
-
-
-def test_dropping_one_connection_leaves_others_open(console: ConsoleServer, client: ApiClient) -> None:
+def test_dropped_connection_gets_no_response_and_others_stay_open(console: ConsoleServer, client: ApiClient) -> None:
     other = HttpTransport(console.address)
     assert other.send("GET", "/api/", []).status == 200
     console.fault(drop=True)
     with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
         client.open()
     assert other.send("GET", "/api/", []).status == 200
+    assert client.open().status == 200
     other.close()
 
 
-def test_delayed_request_succeeds_later(console: ConsoleServer, client: ApiClient) -> None:
-    console.fault(delay=0.3)
+@pytest.mark.parametrize(("error", "status"), [(None, 200), ("unavailable", 503)])
+def test_delay_precedes_the_response(console: ConsoleServer, client: ApiClient, error: str | None, status: int) -> None:
+    console.fault(error, delay=0.1)
     started = time.monotonic()
-    assert client.open().status == 200
-    assert time.monotonic() - started >= 0.3
-
-
-def test_delay_precedes_an_error(console: ConsoleServer, client: ApiClient) -> None:
-    console.fault("unavailable", delay=0.3)
-    started = time.monotonic()
-    assert client.open().error == "unavailable"
-    assert time.monotonic() - started >= 0.3
+    assert client.open().status == status
+    assert time.monotonic() - started >= 0.1
 
 
 def test_other_requests_are_served_during_a_delay(console: ConsoleServer, client: ApiClient) -> None:
     console.fault(delay=60, call="welcome")
-    with closing(http.client.HTTPConnection(console.address.partition("//")[2], timeout=30)) as waiting:
+    with closing(http.client.HTTPConnection(console.address.partition("//")[2], timeout=120)) as waiting:
         waiting.request("GET", "/api/")
         assert client.send("GET", "/healthz").status == 200
 
 
 def test_reset_drops_delayed_requests(console: ConsoleServer) -> None:
     console.fault(delay=60, call="welcome")
-    with closing(http.client.HTTPConnection(console.address.partition("//")[2], timeout=30)) as waiting:
+    with closing(http.client.HTTPConnection(console.address.partition("//")[2], timeout=120)) as waiting:
         waiting.request("GET", "/api/")
         eventually(lambda: not console.faults())
         console.reset()
@@ -161,56 +138,35 @@ def test_reset_drops_delayed_requests(console: ConsoleServer) -> None:
             waiting.getresponse()
 
 
-def test_pending_faults_are_listed_and_can_be_cleared(control: Control, client: ApiClient) -> None:
+def test_pending_faults_are_listed_and_can_be_cleared(control: Control) -> None:
     assert inject(control, error="unavailable", times=2) == [{"left": 2, "error": "unavailable"}]
     assert inject(control, delay=1.5, call="login") == [
         {"left": 2, "error": "unavailable"},
         {"left": 1, "call": "login", "delay": 1.5},
     ]
-    assert inject(control, clear=True) == []
-    assert client.open().status == 200
-
-
-def test_listed_faults_have_their_remaining_count(console: ConsoleServer, client: ApiClient) -> None:
-    console.fault("unavailable", times=3)
-    client.open()
-    assert console.faults() == [{"left": 2, "error": "unavailable"}]
-    console.clear_faults()
-    assert console.faults() == []
-
-
-def test_faults_can_be_replaced_in_one_request(control: Control) -> None:
-    inject(control, error="unavailable")
     assert inject(control, clear=True, drop=True) == [{"left": 1, "drop": True}]
+    assert inject(control, clear=True) == []
 
 
 @pytest.mark.parametrize(
     ("fields", "error", "field"),
     [
         ({}, "missing_field", "error"),
-        ({"times": 3}, "missing_field", "error"),
         ({"clear": False}, "missing_field", "error"),
-        ({"drop": False}, "missing_field", "error"),
         ({"delay": 0}, "missing_field", "error"),
-        ({"error": ""}, "invalid_field", "error"),
         ({"error": "no_such_error"}, "invalid_field", "error"),
-        ({"error": 503}, "invalid_field", "error"),
         ({"error": ["unavailable"]}, "invalid_field", "error"),
         ({"status": 199}, "invalid_field", "status"),
         ({"status": 600}, "invalid_field", "status"),
-        ({"status": "503"}, "invalid_field", "status"),
-        ({"status": 503.0}, "invalid_field", "status"),
         ({"status": True}, "invalid_field", "status"),
         ({"drop": "yes"}, "invalid_field", "drop"),
         ({"delay": -1}, "invalid_field", "delay"),
         ({"delay": 61}, "invalid_field", "delay"),
-        ({"delay": "1"}, "invalid_field", "delay"),
         ({"delay": True}, "invalid_field", "delay"),
         ({"error": "unavailable", "status": 503}, "invalid_field", "status"),
         ({"error": "unavailable", "drop": True}, "invalid_field", "drop"),
         ({"error": "unavailable", "times": 0}, "invalid_field", "times"),
         ({"error": "unavailable", "times": 1_000_001}, "invalid_field", "times"),
-        ({"error": "unavailable", "times": 1.5}, "invalid_field", "times"),
         ({"error": "unavailable", "call": "GetNewss"}, "invalid_field", "call"),
         ({"error": "unavailable", "call": "healthz"}, "invalid_field", "call"),
         ({"error": "unavailable", "retryAfter": -1}, "invalid_field", "retryAfter"),
