@@ -1,8 +1,6 @@
 """How long a throttled client must wait."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cloudconsole.core.login_throttle import (
     ADDRESS_FAILURES,
@@ -26,11 +24,4 @@ def test_wait_lasts_until_failure_expires_at_most_a_minute(failed_before: int, w
 
 
 def test_wait_is_rounded_up_to_whole_seconds() -> None:
-    assert wait_seconds(1000.0, 1298.5) == 2
-
-
-@given(st.integers(0, 2**40), st.floats(0, 400))
-def test_a_wait_is_a_whole_number_from_one_to_sixty(failure: int, age: float) -> None:
-    wait = wait_seconds(failure, failure + age)
-    assert type(wait) is int
-    assert 1 <= wait <= 60
+    assert repr(wait_seconds(1000.0, 1298.5)) == "2"

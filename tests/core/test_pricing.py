@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cloudconsole.core.pricing import Hour, Price, PriceBook, clock_hour, estimate, format_amount
 from cloudconsole.core.resources import Amounts
-from cloudconsole.spec.records import BillableType, ConsumptionItem
+from cloudconsole.spec.records import BillableType
 
 PLAIN = re.compile(r"(0|[1-9][0-9]*)\.([0-9]{2}|[0-9]{2,8}[1-9])")
 
@@ -30,13 +30,7 @@ def exact(billionths: int) -> Decimal:
     [
         (0, "0.00"),
         (1, "0.000000001"),
-        (10, "0.00000001"),
-        (10_000_000, "0.01"),
         (100_000_000, "0.10"),
-        (123_000_000, "0.123"),
-        (999_999_999, "0.999999999"),
-        (1_000_000_000, "1.00"),
-        (1_500_000_000, "1.50"),
         (1_050_000_000, "1.05"),
         (100_000_000_000, "100.00"),
         (12_345_678_901_234_567_890, "12345678901.23456789"),
@@ -47,39 +41,30 @@ def test_amount_as_text(billionths: int, text: str) -> None:
 
 
 @given(st.integers(0, 10**40))
-def test_formatted_amount_is_exact(billionths: int) -> None:
+def test_formatted_amount_is_exact_with_at_least_two_decimals(billionths: int) -> None:
     assert Decimal(format_amount(billionths)) == exact(billionths)
-
-
-@given(st.integers(0, 10**40))
-def test_formatted_amount_has_at_least_two_decimals(billionths: int) -> None:
     assert PLAIN.fullmatch(format_amount(billionths))
 
 
 # The estimate
 
 
-def test_item_order_does_not_depend_on_cost_order() -> None:
-    costs: dict[BillableType, int] = {"volume": 1, "loadbalance": 2, "image": 3, "instance": 4}
-    assert [item.res_type for item in estimate(costs)] == ["instance", "image", "loadbalance", "volume"]
-
-
-def test_items_without_cost_are_omitted() -> None:
-    assert [item.res_type for item in estimate({"instance": 0, "image": 1, "volume": 0})] == ["image"]
-
-
-@pytest.mark.parametrize("costs", [{}, {"instance": 0, "image": 0, "loadbalance": 0, "volume": 0}])
-def test_no_costs_give_no_items(costs: dict[BillableType, int]) -> None:
-    assert estimate(costs) == []
-
-
-def test_one_billionth_is_not_omitted() -> None:
-    assert estimate({"volume": 1}) == [
-        ConsumptionItem("volume", "0.000000001", "0.000000024", "0.00000072", "0.00000876")
-    ]
+@pytest.mark.parametrize(
+    ("costs", "kinds"),
+    [
+        ({"volume": 1, "loadbalance": 2, "image": 3, "instance": 4}, ["instance", "image", "loadbalance", "volume"]),
+        ({"instance": 0, "image": 1, "volume": 0}, ["image"]),
+        ({}, []),
+    ],
+)
+def test_items_have_a_fixed_order_without_those_that_cost_nothing(
+    costs: dict[BillableType, int], kinds: list[str]
+) -> None:
+    assert [item.res_type for item in estimate(costs)] == kinds
 
 
 @given(st.integers(1, 10**30))
+@example(1)
 def test_day_month_and_year_are_multiples_of_the_exact_hour(hour: int) -> None:
     (item,) = estimate({"instance": hour})
     with localcontext() as context:
@@ -125,57 +110,6 @@ def test_the_hour_is_the_one_the_clock_shows(zone: str, now: float) -> None:
     assert hour == Hour(searched_start(now, ZoneInfo(zone)), hour.start + 3600)
 
 
-@pytest.mark.parametrize("zone", ZONES)
-@given(st.floats(1.6e9, 2.0e9))
-def test_now_is_in_its_hour(zone: str, now: float) -> None:
-    hour = clock_hour(now, ZoneInfo(zone))
-    assert hour.start <= now < hour.end
-
-
-@pytest.mark.parametrize("zone", ZONES)
-@given(st.integers(1_600_000_000, 2_000_000_000))
-def test_every_moment_of_an_hour_has_the_same_hour(zone: str, now: int) -> None:
-    hour = clock_hour(now, ZoneInfo(zone))
-    assert clock_hour(hour.start, ZoneInfo(zone)) == clock_hour(hour.end - 0.001, ZoneInfo(zone)) == hour
-
-
-@pytest.mark.parametrize("zone", ZONES)
-@given(st.integers(1_600_000_000, 2_000_000_000))
-def test_hours_have_no_gap_or_overlap(zone: str, now: int) -> None:
-    hour = clock_hour(now, ZoneInfo(zone))
-    assert clock_hour(hour.end, ZoneInfo(zone)).start == hour.end
-    assert clock_hour(hour.start - 0.001, ZoneInfo(zone)).end == hour.start
-
-
-def _moment(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
-
-
-@pytest.mark.parametrize(
-    ("zone", "now", "start"),
-    [
-        ("UTC", "2026-11-15T12:20:00+00:00", "2026-11-15T12:00:00+00:00"),
-        ("Asia/Kathmandu", "2026-11-15T12:20:00+00:00", "2026-11-15T12:15:00+00:00"),
-        ("Asia/Kathmandu", "2026-11-15T12:14:59+00:00", "2026-11-15T11:15:00+00:00"),
-        ("Asia/Kolkata", "2026-11-15T12:29:59+00:00", "2026-11-15T11:30:00+00:00"),
-        ("Asia/Kolkata", "2026-11-15T12:30:00+00:00", "2026-11-15T12:30:00+00:00"),
-        # Berlin switches to and from summer time at 01:00 UTC.
-        ("Europe/Berlin", "2026-03-29T00:59:59+00:00", "2026-03-29T00:00:00+00:00"),
-        ("Europe/Berlin", "2026-03-29T01:00:00+00:00", "2026-03-29T01:00:00+00:00"),
-        ("Europe/Berlin", "2026-10-25T00:59:59+00:00", "2026-10-25T00:00:00+00:00"),
-        ("Europe/Berlin", "2026-10-25T01:00:00+00:00", "2026-10-25T01:00:00+00:00"),
-        ("Europe/Berlin", "2026-10-25T01:59:59+00:00", "2026-10-25T01:00:00+00:00"),
-        # Adelaide, at UTC+9:30 or UTC+10:30, switches at 16:30 UTC.
-        ("Australia/Adelaide", "2026-10-03T16:29:59+00:00", "2026-10-03T15:30:00+00:00"),
-        ("Australia/Adelaide", "2026-10-03T16:30:00+00:00", "2026-10-03T16:30:00+00:00"),
-        ("Australia/Adelaide", "2026-04-04T16:30:00+00:00", "2026-04-04T16:30:00+00:00"),
-        ("Pacific/Chatham", "2026-09-26T14:00:00+00:00", "2026-09-26T13:15:00+00:00"),
-    ],
-)
-def test_hours_of_known_times(zone: str, now: str, start: str) -> None:
-    assert clock_hour(_moment(now), ZoneInfo(zone)).start == _moment(start)
-
-
 @pytest.mark.parametrize(
     ("now", "offset", "start"),
     [
@@ -203,6 +137,7 @@ def test_hours_around_the_epoch_and_beyond_32_bits(now: float, offset: int, star
 # Prices
 
 NODE, OTHER = 7, 8
+NEVER = float("-inf")
 ONE_GB = Amounts(items=1, size_gb=1)
 
 
@@ -210,60 +145,19 @@ def _volume(node_id: int | None, start: int, billionths: int) -> Price:
     return Price("volume", "gb", node_id, start, billionths)
 
 
-def test_empty_price_book_has_no_price() -> None:
-    assert PriceBook([]).hourly("volume", NODE, ONE_GB, 100) is None
-
-
-def test_general_price_applies_to_every_node() -> None:
-    book = PriceBook([_volume(None, 0, 5)])
-    assert (book.hourly("volume", NODE, ONE_GB, 100), book.hourly("volume", OTHER, ONE_GB, 100)) == (5, 5)
-
-
-def test_node_price_takes_precedence_over_general_price() -> None:
-    book = PriceBook([_volume(None, 0, 5), _volume(NODE, 0, 3)])
-    assert (book.hourly("volume", NODE, ONE_GB, 100), book.hourly("volume", OTHER, ONE_GB, 100)) == (3, 5)
-
-
-def test_later_general_price_does_not_replace_node_price() -> None:
-    book = PriceBook([_volume(NODE, 0, 3), _volume(None, 50, 5)])
-    assert book.hourly("volume", NODE, ONE_GB, 100) == 3
-
-
-def test_general_price_applies_until_node_price_starts() -> None:
-    book = PriceBook([_volume(None, 0, 5), _volume(NODE, 50, 3)])
-    assert [book.hourly("volume", NODE, ONE_GB, at) for at in (49, 49.999, 50, 51)] == [5, 5, 3, 3]
-
-
-def test_node_price_can_be_zero() -> None:
-    book = PriceBook([_volume(None, 0, 5), _volume(NODE, 0, 0)])
-    assert book.hourly("volume", NODE, ONE_GB, 100) == 0
-
-
-@pytest.mark.parametrize(("at", "price"), [(9.999, None), (10, 1), (19.999, 1), (20, 2), (29, 2), (30, 3), (10**12, 3)])
-def test_price_applies_from_its_start(at: float, price: int | None) -> None:
-    book = PriceBook([_volume(None, 30, 3), _volume(None, 10, 1), _volume(None, 20, 2)])
-    assert book.hourly("volume", NODE, ONE_GB, at) == price
-
-
 def test_price_is_multiplied_by_the_amount() -> None:
     assert PriceBook([_volume(None, 0, 5)]).hourly("volume", NODE, Amounts(items=2, size_gb=30), 1) == 150
 
 
-def test_unit_prices_of_an_instance_add_up() -> None:
-    book = PriceBook(
-        [
-            Price("instance", "each", None, 0, 100),
-            Price("instance", "vcpu", None, 0, 10),
-            Price("instance", "ram_gb", NODE, 0, 1),
-        ]
-    )
+def test_existing_unit_prices_of_an_instance_add_up() -> None:
+    prices = [
+        Price("instance", "vcpu", None, 0, 10),
+        Price("instance", "each", None, 0, 100),
+        Price("instance", "ram_gb", NODE, 0, 1),
+    ]
     amounts = Amounts(items=2, vcpus=6, ram_mb=9000, ram_gb=9, size_gb=0)
-    assert book.hourly("instance", NODE, amounts, 1) == 2 * 100 + 6 * 10 + 9 * 1
-
-
-def test_one_unit_with_a_price_is_enough() -> None:
-    book = PriceBook([Price("instance", "vcpu", None, 0, 10)])
-    assert book.hourly("instance", NODE, Amounts(items=1, vcpus=4, ram_mb=512, ram_gb=1), 1) == 40
+    costs = [PriceBook(prices[:count]).hourly("instance", NODE, amounts, 1) for count in (1, 2, 3)]
+    assert costs == [6 * 10, 6 * 10 + 2 * 100, 6 * 10 + 2 * 100 + 9 * 1]
 
 
 def test_kinds_do_not_share_unit_prices() -> None:
@@ -296,19 +190,11 @@ def test_type_price_takes_precedence_over_node_price(
     assert book.hourly("volume", NODE, ONE_GB, 1, VOLUME_TYPE) == price
 
 
-def test_flavor_price_replaces_unit_prices() -> None:
-    book = PriceBook([*BY_UNIT, Price("instance", "each", None, 0, 7, FLAVOR)])
-    assert book.hourly("instance", NODE, TWO_SERVERS, 1, FLAVOR) == 2 * 7
-
-
-def test_flavor_price_can_be_zero() -> None:
-    book = PriceBook([*BY_UNIT, Price("instance", "each", None, 0, 0, FLAVOR)])
-    assert book.hourly("instance", NODE, TWO_SERVERS, 1, FLAVOR) == 0
-
-
-def test_unit_prices_apply_until_flavor_price_starts() -> None:
-    book = PriceBook([*BY_UNIT, Price("instance", "each", NODE, 50, 7, FLAVOR)])
-    assert [book.hourly("instance", NODE, TWO_SERVERS, at, FLAVOR) for at in (49.999, 50)] == [2 * 100 + 4 * 10, 2 * 7]
+@pytest.mark.parametrize("price", [7, 0])
+def test_flavor_price_replaces_unit_prices_from_its_start(price: int) -> None:
+    book = PriceBook([*BY_UNIT, Price("instance", "each", NODE, 50, price, FLAVOR)])
+    costs = [book.hourly("instance", NODE, TWO_SERVERS, at, FLAVOR) for at in (49.999, 50)]
+    assert costs == [2 * 100 + 4 * 10, 2 * price]
 
 
 def test_volume_type_price_is_per_gb() -> None:
@@ -336,10 +222,12 @@ def test_resource_without_node_uses_only_general_prices(type_name: str | None, p
     assert PriceBook(node_prices).hourly("volume", None, ONE_GB, 1, type_name) is None
 
 
-@pytest.mark.parametrize(("after", "change"), [(5, 10), (9.999, 10), (10, 20), (15, 20), (20, float("inf"))])
-def test_next_price_change(after: float, change: float) -> None:
+@pytest.mark.parametrize(
+    ("at", "last", "next_one"), [(9.999, NEVER, 10), (10, 10, 20), (19.999, 10, 20), (20, 20, float("inf"))]
+)
+def test_last_and_next_price_change(at: float, last: float, next_one: float) -> None:
     book = PriceBook([_volume(None, 10, 1), _volume(NODE, 20, 2)])
-    assert book.next_change(after) == change
+    assert (book.last_change(at), book.next_change(at)) == (last, next_one)
 
 
 @given(

@@ -9,28 +9,19 @@ from cloudconsole.core.usernames import fold_username, is_plain
 
 
 def test_name_with_invisible_or_unassigned_character_is_not_plain() -> None:
-    hidden = [chr(code) for code in range(sys.maxunicode + 1) if category(chr(code)) in ("Cc", "Cf", "Cn")]
-    assert len(hidden) > 800_000
+    categories = [category(chr(code)) for code in range(sys.maxunicode + 1)]
+    # All of them would take seconds, most being unassigned: the first of each range, and every one up to U+FFFF.
+    chosen = (code for code, of in enumerate(categories) if code <= 0xFFFF or of != categories[code - 1])
+    hidden = [chr(code) for code in chosen if categories[code] in ("Cc", "Cf", "Cn")]
+    assert len(hidden) > 1000
     assert [character for character in hidden if is_plain(f"al{character}ice")] == []
 
 
-@pytest.mark.parametrize(
-    ("first", "last"),
+def test_name_with_default_ignorable_character_is_not_plain() -> None:
     # Default_Ignorable_Code_Point of Unicode, except characters of the categories above.
-    [
-        (0x034F, 0x034F),
-        (0x115F, 0x1160),
-        (0x17B4, 0x17B5),
-        (0x180B, 0x180D),
-        (0x180F, 0x180F),
-        (0x3164, 0x3164),
-        (0xFE00, 0xFE0F),
-        (0xFFA0, 0xFFA0),
-        (0xE0100, 0xE01EF),
-    ],
-)
-def test_name_with_default_ignorable_character_is_not_plain(first: int, last: int) -> None:
-    assert not any(is_plain(f"al{chr(code)}ice") for code in range(first, last + 1))
+    ignorable = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+    ignorable += "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+    assert [character for character in ignorable if is_plain(f"al{character}ice")] == []
 
 
 @pytest.mark.parametrize(
@@ -62,20 +53,5 @@ def test_spellings_that_a_database_may_equate_fold_alike(name: str, spelling: st
 
 
 def test_different_names_fold_differently() -> None:
-    names = [
-        "alice",
-        "alicia",
-        "bob",
-        "bob1",
-        "bob2",
-        "王小明",
-        "王小红",
-        "李小明",
-        "иван",
-        "анна",
-        "राम",
-        "रीमा",
-        "김철수",
-        "김영희",
-    ]
+    names = ["alice", "alicia", "bob", "bob1", "bob2", "王小明", "王小红", "иван", "анна", "राम", "रीमा"]
     assert len({fold_username(name) for name in names}) == len(names)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, insert
 
-from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes, record_change
-from cloudconsole.operator.entities import ACCOUNTS, ChangeResult
-from cloudconsole.operator.entities.accounts import clear_throttle
+from cloudconsole.operator.audit import AuditQuery, describe_change, find_accesses, find_changes, record_change
+from cloudconsole.operator.entities import ChangeResult
+from cloudconsole.operator.entities.accounts import clear_throttle, end_all_sessions
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.activity_writes import hash_username
-from cloudconsole.store.tables import access_audit, login_failures
+from cloudconsole.store.tables import access_audit, login_failures, sessions
 from tests.operator.clouds import SMALL, load_text, rows
 from tests.operator.transactions import NOW, last_entry, rejected, transaction
 from tests.stores import copy_store, open_engine
@@ -63,11 +63,25 @@ def test_changes_are_found_newest_first(store: Engine, query: AuditQuery, found:
 
 def test_entry_has_actor_change_time_before_and_after(store: Engine) -> None:
     with store.begin() as connection:
-        entry = find_changes(connection, AuditQuery(actor="bob"))[0]
-    assert entry == {
-        "id": 2, "at": "1970-01-01T00:00:20Z", "actor": "bob", "change": "flavor.change", "subject": "1",
-        "before": {"ram": 1}, "after": {"ram": 2},
-    }  # fmt: skip
+        (entry,) = find_changes(connection, AuditQuery(actor="bob"))
+    head = {"id": 2, "at": "1970-01-01T00:00:20Z", "actor": "bob", "change": "flavor.change", "subject": "1"}
+    assert entry == head | {"before": {"ram": 1}, "after": {"ram": 2}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "max_length", "text"),
+    [
+        (None, {"id": "1", "ram": 2}, None, "id: 1, ram: 2"),
+        ({"id": "1"}, None, None, "id: 1"),
+        ({"id": "1", "ram": 1}, {"id": "1", "ram": 2}, None, "ram: 1 -> 2"),
+        ({"ram": 1}, {"disabled": True}, None, "ram: 1 -> nothing, disabled: nothing -> yes"),
+        ({"name": "abcd"}, {"name": "abcde"}, 4, "name: abcd -> abcd…"),
+    ],
+)
+def test_change_is_described_by_the_fields_that_differ(
+    before: Any, after: Any, max_length: int | None, text: str
+) -> None:
+    assert describe_change(before, after, max_length) == text
 
 
 def access(engine: Engine, at: int, event: str, username: str | None) -> None:
@@ -123,5 +137,13 @@ def test_clearing_the_throttle_of_an_unknown_account_is_rejected(
     with activity.begin() as failures, rejected(engine, "there is no account nobody") as tx:
         clear_throttle(tx, failures, "nobody")
     assert len(rows(activity, login_failures)) == 1
-    with transaction(engine) as tx:
-        assert ACCOUNTS.show(tx, "ann")["tenant"] == "demo"
+
+
+def test_ending_all_sessions_is_recorded_with_their_number(engine: Engine, activity: Engine) -> None:
+    row = {"account_id": 1, "account_version": 1, "csrf_seed": "seed", "seen_at": NOW, "expires_at": NOW + 60}
+    with activity.begin() as connection, transaction(engine) as tx:
+        connection.execute(insert(sessions), [{**row, "id_hash": name} for name in (b"a", b"b")])
+        assert end_all_sessions(tx, connection) == 2
+    assert rows(activity, sessions) == []
+    entry = last_entry(engine)
+    assert (entry["change"], entry["after"]) == ("end-sessions", {"sessions": 2})

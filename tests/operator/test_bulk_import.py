@@ -9,12 +9,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine
 
 from cloudconsole.operator import bulk_import
 from cloudconsole.operator.bulk_import import MAX_LINE_BYTES, ImportCounts, RestoredDuringImport, import_resources
 from cloudconsole.operator.cloud_file import CloudFileError, FileProblem
-from cloudconsole.operator.entities import NODES, PRICES, TENANTS, EntityType
+from cloudconsole.operator.entities import NODES, PRICES, RESOURCES, TENANTS, EntityType
 from cloudconsole.operator.maintenance.backup import restore, stage_restore, write_backup
 from cloudconsole.store import tables
 from tests.harness import FakeClock
@@ -44,15 +44,15 @@ def json_lines(*lines: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
-def run_import(engine: Engine, content: bytes, *, zone: Any = UTC, force: bool = False) -> ImportCounts:
-    """Run an import to its end; return the final counts."""
-    counts = ImportCounts()
-    steps = import_resources(
+def import_steps(engine: Engine, content: bytes, *, zone: Any = UTC, force: bool = True) -> Iterator[ImportCounts]:
+    return import_resources(
         engine, io.BytesIO(content), "f.jsonl", actor="ann", clock=FakeClock(NOW), zone=zone, force=force
     )
-    for step in steps:
-        counts = step
-    return counts
+
+
+def run_import(engine: Engine, content: bytes, *, zone: Any = UTC, force: bool = False) -> ImportCounts:
+    """Run an import to its end; return the final counts."""
+    return [ImportCounts(), *import_steps(engine, content, zone=zone, force=force)][-1]
 
 
 def import_problems(engine: Engine, content: bytes) -> list[FileProblem]:
@@ -74,21 +74,8 @@ def line_problem(engine: Engine, **changes: Any) -> str:
 
 def test_a_line_becomes_a_resource(cloud: Engine) -> None:
     assert run_import(cloud, json_lines(VOLUME)).added == 1
-    row = by_name(cloud, tables.resources, "id")["v-9"]
-    tenant, node = by_name(cloud, tables.tenants)["demo"]["id"], by_name(cloud, tables.nodes)["hk-1"]["id"]
-    assert row == {
-        "id": "v-9",
-        "tenant_id": tenant,
-        "kind": "volume",
-        "name": "more",
-        "node_id": node,
-        "vcpus": 0,
-        "ram_mb": 0,
-        "disk_gb": 0,
-        "size_gb": 5,
-        "started_at": 1_777_593_600,
-        "ended_at": None,
-    }
+    with transaction(cloud) as tx:
+        assert RESOURCES.show(tx, "v-9") == VOLUME
 
 
 def test_counters_are_updated(cloud: Engine) -> None:
@@ -108,15 +95,13 @@ def test_times_without_an_offset_are_in_the_operators_zone(cloud: Engine) -> Non
 def test_blank_lines_bom_and_missing_final_newline_are_accepted(cloud: Engine) -> None:
     content = b"\xef\xbb\xbf" + json_lines(VOLUME) + b"\n  \r\n" + json_lines(VOLUME | {"id": "v-10"}).rstrip()
     assert run_import(cloud, content).added == 2
-
-
-def test_empty_file_is_accepted(cloud: Engine) -> None:
     assert run_import(cloud, b"") == ImportCounts()
 
 
 def test_each_transaction_has_an_audit_entry(cloud: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 2)
-    run_import(cloud, json_lines(*(VOLUME | {"id": f"v-{number}"} for number in range(10, 13))))
+    content = json_lines(*(VOLUME | {"id": f"v-{number}"} for number in range(10, 13)))
+    assert [counts.added for counts in import_steps(cloud, content, force=False)] == [2, 3]
     entries = [row for row in rows(cloud, tables.operator_audit) if row["change"] == "import"]
     assert [(entry["actor"], entry["at"]) for entry in entries] == [("ann", NOW)] * 2
     texts = ["".join(str(entry).split()) for entry in entries]
@@ -155,40 +140,18 @@ def test_repeated_id_with_different_values_is_rejected(cloud: Engine) -> None:
     assert by_name(cloud, tables.resources, "id")["v-9"]["size_gb"] == 5
 
 
-def test_lines_before_an_invalid_one_are_imported(cloud: Engine) -> None:
-    bad = VOLUME | {"id": "v-11", "size": 0}
-    good = [VOLUME | {"id": f"v-{number}"} for number in (9, 10, 12)]
-    assert [problem.line for problem in import_problems(cloud, json_lines(*good[:2], bad, good[2]))] == [3]
+@pytest.mark.parametrize("bad", [json_lines(VOLUME | {"id": "v-11", "size": 0}), b"{nonsense\n"])
+def test_lines_before_an_invalid_one_are_imported_and_then_skipped(cloud: Engine, bad: bytes) -> None:
+    lines = [VOLUME | {"id": f"v-{number}"} for number in (9, 10, 12)]
+    problems = import_problems(cloud, json_lines(*lines[:2]) + bad + json_lines(lines[2]))
+    assert [problem.line for problem in problems] == [3]
     assert {"v-9", "v-10"} == set(by_name(cloud, tables.resources, "id")) & {"v-9", "v-10", "v-11", "v-12"}
     assert_counters_correct(cloud)
-
-
-def test_corrected_file_resumes_where_it_stopped(cloud: Engine) -> None:
-    lines = [VOLUME | {"id": f"v-{number}"} for number in (9, 10, 11)]
-    import_problems(cloud, json_lines(*lines[:2]) + b"{nonsense\n")
     counts = run_import(cloud, json_lines(*lines))
     assert (counts.added, counts.passed) == (1, 2)
-    assert_counters_correct(cloud)
-
-
-def test_interrupted_import_can_be_resumed(cloud: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 2)
-    content = json_lines(*(VOLUME | {"id": f"v-{number}", "size": 1} for number in range(10, 17)))
-    source = io.BytesIO(content)
-    steps = import_resources(cloud, source, "f.jsonl", actor="ann", clock=FakeClock(NOW), zone=UTC)
-    assert next(iter(steps)).added == 2
-    counts = run_import(cloud, content)
-    assert (counts.added, counts.passed) == (5, 2)
-    assert_counters_correct(cloud)
 
 
 # Restores during an import
-
-
-def import_steps(engine: Engine, content: bytes) -> Iterator[ImportCounts]:
-    return import_resources(
-        engine, io.BytesIO(content), "f.jsonl", actor="ann", clock=FakeClock(NOW), zone=UTC, force=True
-    )
 
 
 def restore_backup(file: Path, directory: Path) -> None:
@@ -277,21 +240,14 @@ def test_unparsable_line_is_rejected(cloud: Engine, content: bytes, message: str
         ({"tenant": "nobody"}, "tenant: there is no such tenant: add it first"),
         ({"tenant": None}, "tenant: is missing"),
         ({"node": "mars"}, "node: there is no such node: add it first"),
-        ({"node": None}, "node: a volume must be on a node"),
-        ({"id": ""}, "id: must not be empty"),
         ({"id": "\ud800"}, "id: contains half of a surrogate pair: write the character itself"),
-        ({"kind": "ship"}, "kind: must be 'instance', 'image', 'loadbalance', 'volume', 'snapshot', "),
         ({"size": 0}, "size: must be from 1 to 2147483647"),
         ({"size": 1.5}, "size: must be a whole number"),
-        ({"size": "5"}, "size: must be a whole number"),
-        ({"vcpus": 1}, "vcpus: does not apply to the kind volume"),
-        ({"colour": "red"}, "colour: is unknown: check the spelling or remove it"),
-        ({"started": 5}, "started: must be a time, such as 2026-01-31T08:00:00Z"),
+        ({"size": None}, "size: is required for a volume: from 1 to 2147483647"),
         (
             {"started": "2025-12-31"},
-            "started: volume has no price on this node at 2025-12-31T00:00:00Z, when it starts: add one first",
+            "started: volume has no price on this node at 2025-12-31T00:00:00Z, when it starts",
         ),
-        ({"ended": "2026-04-30"}, "ended: must not be before its start, 2026-05-01T00:00:00Z"),
     ],
 )
 def test_invalid_field_is_rejected(cloud: Engine, changes: dict[str, Any], message: str) -> None:
@@ -301,18 +257,13 @@ def test_invalid_field_is_rejected(cloud: Engine, changes: dict[str, Any], messa
 
 
 def test_every_problem_of_the_line_is_reported(cloud: Engine) -> None:
-    problems = import_problems(cloud, json_lines(VOLUME, VOLUME | {"id": 5, "name": ""}))
-    assert [(problem.line, problem.path) for problem in problems] == [(2, "id"), (2, "name")]
-
-
-def test_invalid_field_hides_no_other_problem_of_the_line(cloud: Engine) -> None:
     with transaction(cloud, force=True) as tx:
         NODES.disable(tx, "hk-2")
-    line = {"tenant": "nobody", "id": 5, "vcpus": 1, "size": 0, "node": "hk-2", "colour": "red"}
+    wrong = {"tenant": "nobody", "id": 5, "vcpus": 1, "size": 0, "node": "hk-2", "colour": "red"}
     times = {"started": "2025-02-01", "ended": "2025-01-01"}
-    assert [problem.path for problem in import_problems(cloud, json_lines(VOLUME | line | times))] == [
-        "colour", "ended", "id", "node", "size", "started", "tenant", "vcpus",
-    ]  # fmt: skip
+    problems = import_problems(cloud, json_lines(VOLUME, VOLUME | wrong | times))
+    paths = ("colour", "ended", "id", "node", "size", "started", "tenant", "vcpus")
+    assert [(problem.line, problem.path) for problem in problems] == [(2, path) for path in paths]
 
 
 @pytest.mark.parametrize(
@@ -333,14 +284,21 @@ def test_only_the_actual_problems_are_reported(cloud: Engine, changes: dict[str,
     assert [problem.path for problem in import_problems(cloud, json_lines(VOLUME | changes))] == paths
 
 
+def test_dry_run_reports_several_invalid_lines(cloud: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 2)
+    lines = [VOLUME | {"id": f"v-{number}", "size": number % 2} for number in range(10, 20)]
+    content = io.BytesIO(b"{\n" + json_lines(*lines))
+    options: dict[str, Any] = {"actor": "ann", "clock": FakeClock(NOW), "zone": UTC}
+    with pytest.raises(CloudFileError) as error:
+        list(import_resources(cloud, content, "f.jsonl", **options, max_invalid_lines=3))
+    assert [problem.line for problem in error.value.problems] == [1, 2, 4]
+    assert {"v-11"} == set(by_name(cloud, tables.resources, "id")) & {"v-11", "v-13"}
+
+
 def test_type_price_does_not_apply_to_imported_lines(cloud: Engine) -> None:
     with transaction(cloud) as tx:
         PRICES.add(tx, {"kind": "volume", "unit": "gb", "type": "ssd", "price": "1", "from": "2025-01-01"})
     assert line_problem(cloud, started="2025-06-01").startswith("started: volume has no price on this node")
-
-
-def test_missing_size_is_reported(cloud: Engine) -> None:
-    assert line_problem(cloud, size=None) == "size: is required for a volume: from 1 to 2147483647"
 
 
 # Quotas
@@ -350,9 +308,6 @@ def test_resource_over_quota_is_rejected_with_the_numbers(cloud: Engine) -> None
     assert line_problem(cloud, size=901) == (
         ": over quota (gigabytes: 100 of 1000 in use, 901 more requested): raise the quota of demo, or pass --force"
     )
-
-
-def test_resource_that_fills_the_quota_is_accepted(cloud: Engine) -> None:
     assert run_import(cloud, json_lines(VOLUME | {"size": 900})).added == 1
 
 
@@ -363,26 +318,13 @@ def test_lines_of_a_batch_share_the_quota(cloud: Engine) -> None:
     assert by_name(cloud, tables.resources, "id").keys() >= {f"v-{number}" for number in range(10, 19)}
 
 
-def test_snapshots_count_towards_gigabytes(cloud: Engine) -> None:
-    message = line_problem(cloud, kind="snapshot", size=901)
-    assert message.startswith(": over quota (gigabytes: 100 of 1000 in use, 901 more requested)")
-
-
-def test_ended_resources_do_not_count(cloud: Engine) -> None:
-    assert run_import(cloud, json_lines(VOLUME | {"size": 5000, "ended": "2026-06-01"})).added == 1
-
-
-def test_resources_with_a_future_end_count(cloud: Engine) -> None:
-    run_import(cloud, json_lines(VOLUME | {"size": 900, "ended": "2030-01-01"}))
-    assert line_problem(cloud, id="v-10", size=1).startswith(
+def test_ended_resources_do_not_count_but_those_with_a_future_end_do(cloud: Engine) -> None:
+    ended = VOLUME | {"size": 5000, "ended": "2026-06-01"}
+    ending = VOLUME | {"id": "v-10", "size": 900, "ended": "2030-01-01"}
+    assert run_import(cloud, json_lines(ended, ending)).added == 2
+    assert line_problem(cloud, id="v-11", size=1).startswith(
         ": over quota (gigabytes: 1000 of 1000 in use, 1 more requested)"
     )
-
-
-def test_unlimited_quota_rejects_nothing(cloud: Engine) -> None:
-    with cloud.begin() as connection:
-        connection.execute(update(tables.quotas).values(gigabytes=-1))
-    assert run_import(cloud, json_lines(VOLUME | {"size": 100_000})).added == 1
 
 
 def test_tenant_without_quotas_has_the_defaults(cloud: Engine) -> None:

@@ -12,57 +12,33 @@ from sqlalchemy import Engine, update
 
 from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.cloud_file.yaml import flow
-from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, NEWS, NODES, PRICES, RESOURCES, TENANTS
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, NODES, PRICES, RESOURCES, TENANTS
+from cloudconsole.operator.entity_models import EntityModel
+from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.first_operator import check_names
 from cloudconsole.operator.new_and_existing_names import name_problem
 from cloudconsole.store import tables
 from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
-from tests.operator.entities.test_entities import NEW
 from tests.operator.test_bulk_import import VOLUME, json_lines, line_problem, run_import
+from tests.operator.test_entity_models import VALID, parsed
 from tests.operator.transactions import rejected, transaction
 
-INVALID = [
-    (" ", "must not be blank"),
-    ("\u3000", "must not be blank"),
-    (" acme", "must not begin or end with a space"),
-    ("acme\u3000", "must not begin or end with a space"),
-    ("acme\u00a0corp", r"contains U\+00A0, which looks like a space: use a plain space"),
-    ("a\u200ab", r"contains U\+200A, which looks like a space: use a plain space"),
-    ("a\u0378", r"contains U\+0378, which is private or unassigned: remove it"),
-    ("a\ue000", r"contains U\+E000, which is private or unassigned: remove it"),
-    ("oper\ufff0ator", r"contains the invisible character U\+FFF0: remove it"),
-    ("a\U0001d159", r"contains the invisible character U\+1D159: remove it"),
-    ("\u0300a", "must not begin with a combining character"),
-    ("a\tb", "must not contain control characters"),
-    ("a\x85b", "must not contain control characters"),
-    ("a\u2028b", "must not contain control characters"),
-    ("a\u2029b", "must not contain control characters"),
-    ("a\u202eb", r"contains the invisible character U\+202E: remove it"),
-    ("a\u200db", r"contains the invisible character U\+200D: remove it"),
-    ("\ufeffa", r"contains the invisible character U\+FEFF: remove it"),
-    ("\u3164", r"contains the invisible character U\+3164: remove it"),
-    ("a\ufe0f", r"contains the invisible character U\+FE0F: remove it"),
-    ("a\U000e0041", r"contains the invisible character U\+E0041: remove it"),
-    ("cafe\u0301", r"must be in Unicode's composed form \(NFC\)"),
-]
-VALID = ["acme", "Acme Ltd.", "caf\u00e9", "上线 了", "Ωmega", "naïve_1", "a\u3000b", "دبي", "🚀"]
-FIELDS: list[tuple[str, str]] = [
-    ("tenant", "name"),
-    ("account", "username"),
-    ("node", "name"),
-    ("resource", "id"),
-    ("resource", "name"),
-    ("flavor", "name"),
-    ("price", "type"),
-    ("domain", "name"),
-    ("domain", "serviceAreas"),
-    ("domain", "serviceType"),
-    ("domain", "cname"),
-    ("domain", "status"),
-    ("news", "title"),
-]
-BY_NAME = {entity.name: entity for entity in ENTITY_TYPES}
+INVISIBLE = "a\u202eb"
+LOOKS_LIKE_SPACE = "contains U+{}, which looks like a space: use a plain space"
+MEANINGLESS = "contains U+{}, which is private or unassigned: remove it"
+HIDDEN = "contains the invisible character U+{}: remove it"
+CONTROL = "must not contain control characters, such as tabs or line breaks"
+FIELDS = {
+    "Tenant": ("name",),
+    "Account": ("username",),
+    "Node": ("name",),
+    "Resource": ("id", "name"),
+    "Flavor": ("name",),
+    "Price": ("type",),
+    "Domain": ("name", "serviceAreas", "serviceType", "cname", "status"),
+    "News": ("title", "url"),
+    "UrlEntry": ("url",),
+}
 
 
 @pytest.fixture
@@ -70,47 +46,46 @@ def store(engine_with: Callable[[str], Engine]) -> Engine:
     return engine_with(SMALL)
 
 
-@pytest.mark.parametrize("name", VALID)
+@pytest.mark.parametrize(
+    "name", ["acme", "Acme Ltd.", "caf\u00e9", "上线 了", "Ωmega", "naïve_1", "a\u3000b", "دبي", "🚀"]
+)
 def test_valid_name_is_accepted(name: str) -> None:
     assert name_problem(name) is None
 
 
-@pytest.mark.parametrize(("name", "message"), INVALID)
-def test_single_change_rejects_invalid_name(store: Engine, name: str, message: str) -> None:
-    with rejected(store, f"name: {message}") as tx:
-        TENANTS.add(tx, {"name": name})
-    with rejected(store, f"name: {message}") as tx:
-        TENANTS.change(tx, "demo", {"name": name})
-
-
-@pytest.mark.parametrize(("entity", "field"), FIELDS)
-def test_every_name_field_is_validated(store: Engine, entity: str, field: str) -> None:
-    with rejected(store, f"{field}: contains the invisible character U\\+202E") as tx:
-        BY_NAME[entity].add(tx, NEW[entity] | {field: "a\u202eb"})
-
-
-@pytest.mark.parametrize("entity", ["url", "news"])
-def test_url_with_invisible_character_is_rejected(store: Engine, entity: str) -> None:
-    with rejected(store, "url: contains the invisible character U\\+200B") as tx:
-        BY_NAME[entity].add(tx, NEW[entity] | {"url": "https://exa\u200bmple.com/"})
-
-
-@pytest.mark.parametrize(("name", "message"), INVALID)
-def test_cloud_file_rejects_invalid_name(tmp_path: Path, name: str, message: str) -> None:
-    text = f"version: 1\nnodes: [{flow(name)}]\ntenants:\n- name: {flow(name)}\n"
-    found = problems_of(tmp_path, text)
-    assert [(problem.line, problem.path) for problem in found] == [(2, "nodes[0]"), (4, "tenants[0].name")]
-    assert {problem.message for problem in found} == {name_problem(name)}
-
-
-@pytest.mark.parametrize(("name", "message"), INVALID)
-def test_import_rejects_invalid_name(store: Engine, name: str, message: str) -> None:
-    assert line_problem(store, name=name) == f"name: {name_problem(name)}"
-
-
-def test_first_operator_must_have_a_valid_name() -> None:
-    with pytest.raises(OperatorError, match="--username: must not begin or end with a space"):
-        check_names(username="ann ", tenant="provider")
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (" ", "must not be blank"),
+        ("\u3000", "must not be blank"),
+        (" acme", "must not begin or end with a space"),
+        ("acme\u3000", "must not begin or end with a space"),
+        ("acme\u00a0corp", LOOKS_LIKE_SPACE.format("00A0")),
+        ("a\u200ab", LOOKS_LIKE_SPACE.format("200A")),
+        ("a\u0378", MEANINGLESS.format("0378")),
+        ("a\ue000", MEANINGLESS.format("E000")),
+        ("a\ud800", MEANINGLESS.format("D800")),
+        ("oper\ufff0ator", HIDDEN.format("FFF0")),
+        ("a\U0001d159", HIDDEN.format("1D159")),
+        ("a\u202eb", HIDDEN.format("202E")),
+        ("a\u200db", HIDDEN.format("200D")),
+        ("\ufeffa", HIDDEN.format("FEFF")),
+        ("\u3164", HIDDEN.format("3164")),
+        ("a\ufe0f", HIDDEN.format("FE0F")),
+        ("a\U000e0041", HIDDEN.format("E0041")),
+        ("a\tb", CONTROL),
+        ("a\x85b", CONTROL),
+        ("a\u2028b", CONTROL),
+        ("a\u2029b", CONTROL),
+        ("\u0300a", "must not begin with a combining character: put it after a letter"),
+        (
+            "cafe\u0301",
+            "must be in Unicode's composed form (NFC): write each letter and its accents as one character",
+        ),
+    ],
+)
+def test_invalid_name_is_rejected(name: str, problem: str) -> None:
+    assert name_problem(name) == problem
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
@@ -118,6 +93,31 @@ def test_valid_names_are_composed_and_visible(name: str) -> None:
     if name_problem(name) is None:
         assert name == unicodedata.normalize("NFC", name).strip()
         assert not any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in name)
+
+
+@pytest.mark.parametrize(("model", "field"), [(model, field) for model in VALID for field in FIELDS[model.__name__]])
+def test_every_name_field_is_validated(model: type[EntityModel], field: str) -> None:
+    value = f"https://{INVISIBLE}/" if field == "url" else INVISIBLE
+    with pytest.raises(ValidationError, match=f"^{field}: contains the invisible character U\\+202E: remove it$"):
+        parsed(model, {field: value})
+
+
+def test_names_are_validated_in_changes_cloud_files_and_imports(store: Engine, tmp_path: Path) -> None:
+    with rejected(store, "name: contains the invisible character") as tx:
+        TENANTS.add(tx, {"name": INVISIBLE})
+    with rejected(store, "name: contains the invisible character") as tx:
+        TENANTS.change(tx, "demo", {"name": INVISIBLE})
+    assert line_problem(store, name=INVISIBLE) == f"name: {HIDDEN.format('202E')}"
+    text = f"version: 1\nnodes: [{flow(INVISIBLE)}]\ntenants:\n- name: {flow(INVISIBLE)}\n"
+    found = [(problem.line, problem.path, problem.message) for problem in problems_of(tmp_path, text)]
+    assert found == [(2, "nodes[0]", HIDDEN.format("202E")), (4, "tenants[0].name", HIDDEN.format("202E"))]
+
+
+@pytest.mark.parametrize("flag", ["username", "tenant"])
+def test_first_operator_must_have_valid_names(flag: str) -> None:
+    names = {"username": "ann", "tenant": "provider"} | {flag: "ann "}
+    with pytest.raises(OperatorError, match=f"^--{flag}: must not begin or end with a space$"):
+        check_names(**names)
 
 
 # Existing names

@@ -1,32 +1,44 @@
-"""The policy for new passwords."""
+"""Parsing of the text of flags and forms."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from cloudconsole.core.resources import Role
-from cloudconsole.operator.password_policy import PasswordPolicy
+from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
 
 
 @pytest.mark.parametrize(
-    ("role", "min_length", "shortest"),
-    [("tenant", 8, 8), ("operator", 8, 12), ("tenant", 10, 10), ("operator", 10, 12), ("operator", 20, 20)],
+    ("parse", "text", "value"),
+    [
+        (parse_number, "-07", -7),
+        (parse_number, "9" * 18, 10**18 - 1),
+        (parse_switch, "true", True),
+        (parse_switch, "false", False),
+        (parse_json, '{"a": [1.10, null]}', {"a": [Decimal("1.10"), None]}),
+    ],
 )
-def test_the_setting_raises_the_minimum_of_a_role_but_never_lowers_it(
-    role: Role, min_length: int, shortest: int
-) -> None:
-    policy = PasswordPolicy(min_length)
-    password = "Xy7-" * 5
-    assert policy.problem(password[:shortest], role) is None
-    assert f"{shortest} to 1024 characters" in str(policy.problem(password[: shortest - 1], role))
+def test_text_is_parsed(parse: Callable[[str], Any], text: str, value: Any) -> None:
+    assert str(parse(text)) == str(value)
 
 
-@pytest.mark.parametrize("password", ["password", "PassWord", "password ", "qwertyuiop", "iloveyou", "1q2w3e4r5t6y"])
-def test_a_common_password_is_rejected_in_any_case(password: str) -> None:
-    assert "most common" in str(PasswordPolicy().problem(password, "tenant"))
-
-
-def test_a_password_of_few_different_characters_is_rejected() -> None:
-    assert "4 different characters" in str(PasswordPolicy().problem("abababababab", "operator"))
-
-
-def test_the_rejection_does_not_repeat_the_password() -> None:
-    assert "iloveyou" not in str(PasswordPolicy().problem("iloveyou", "tenant"))
+@pytest.mark.parametrize(
+    ("parse", "text", "message"),
+    [
+        (parse_number, "1.0", "must be a whole number"),
+        (parse_number, "", "must be a whole number"),
+        (parse_number, "9" * 19, "must be at most 2147483647"),
+        (parse_switch, "True", "must be true or false"),
+        (
+            parse_json,
+            '{"a":\n 1 2}',
+            "must be JSON; line 2, column 4: expecting ',' delimiter",
+        ),
+        (parse_json, "NaN", "must be JSON"),
+        (parse_json, "[" * 100_000, "must be JSON"),
+    ],
+)
+def test_malformed_text_is_rejected(parse: Callable[[str], Any], text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        parse(text)

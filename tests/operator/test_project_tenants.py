@@ -32,78 +32,32 @@ def add(engine: Engine, name: str, **more: Any) -> None:
 # Projects set by operators
 
 
-def test_project_of_a_tenant_is_stored_normalised(engine: Engine) -> None:
+def test_project_can_be_changed_and_removed(engine: Engine) -> None:
     add(engine, "acme", project=f"{ID}@HTTPS://Identity.Example.com:443/v3/")
     with transaction(engine) as tx:
         assert TENANTS.show(tx, "acme") == {"name": "acme", "project": PROJECT}
-    assert last_entry(engine)["after"] == {"name": "acme", "project": PROJECT}
-
-
-def test_project_can_be_changed_and_removed(engine: Engine) -> None:
-    add(engine, "acme", project=PROJECT)
-    with transaction(engine) as tx:
         assert TENANTS.change(tx, "acme", {"project": OTHER}).after == {"name": "acme", "project": OTHER}
         assert TENANTS.change(tx, "acme", {"project": None}).after == {"name": "acme"}
     assert last_entry(engine)["before"] == {"name": "acme", "project": OTHER}
 
 
 def test_other_changes_keep_the_project(engine: Engine) -> None:
-    add(engine, "acme", project=PROJECT)
+    add(engine, "acme", project=f"{ID}@https://identity.example.com/v3/v3")
     with transaction(engine) as tx:
+        assert not TENANTS.change(tx, "acme", TENANTS.show(tx, "acme")).changed
         TENANTS.disable(tx, "acme")
         after = TENANTS.change(tx, "acme", {"name": "apex"}).after
     assert after == {"name": "apex", "project": PROJECT, "disabled": True}
 
 
-@pytest.mark.parametrize("address", ["https://identity.example.com/v3/v3", "https://identity.example.com///"])
-def test_saving_a_shown_project_changes_nothing(engine: Engine, address: str) -> None:
-    add(engine, "acme", project=f"{ID}@{address}")
-    with transaction(engine) as tx:
-        assert not TENANTS.change(tx, "acme", TENANTS.show(tx, "acme")).changed
-
-
-@pytest.mark.parametrize(
-    ("project", "message"),
-    [
-        (ID, "project: must be a project ID, an @ and the URL of its identity service"),
-        ("", "project: must be a project ID, an @"),
-        (
-            "@https://identity.example.com",
-            "project: must have a project ID of 1 to 64 letters, digits, - or _ before the @",
-        ),
-        (f"{ID}!@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
-        ("a b@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
-        ("é@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
-        ("a\n@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
-        ("a" * 65 + "@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
-        (f"{ID}@", "project: must have the URL of an identity service after the @"),
-        (f"{ID}@identity.example.com", "project: must have the URL"),
-        (f"{ID}@ftp://identity.example.com", "project: must have the URL"),
-        (f"{ID}@https://ann@identity.example.com", "project: must have the URL"),
-        (f"{ID}@https://identity.example.com/?a=b", "project: must have the URL"),
-        (f"{ID}@https://identity.example.com/" + "a" * 2000, "project: must have the URL"),
-        (5, "project: must be text"),
-    ],
-)
-def test_invalid_project_is_rejected(engine: Engine, project: Any, message: str) -> None:
-    with rejected(engine, message) as tx:
-        TENANTS.add(tx, {"name": "acme", "project": project})
-
-
 def test_project_of_another_tenant_is_rejected(engine: Engine) -> None:
     add(engine, "acme", project=PROJECT)
-    add(engine, "other")
+    add(engine, "other", project=PROJECT.replace("b", "B", 1))
     message = "project: already belongs to the tenant acme"
     with rejected(engine, message) as tx:
         TENANTS.add(tx, {"name": "third", "project": f"{PROJECT}/v3"})
     with rejected(engine, message) as tx:
         TENANTS.change(tx, "other", {"project": PROJECT})
-
-
-def test_projects_differ_by_case_of_id_and_by_host(engine: Engine) -> None:
-    for name, project in (("a", PROJECT), ("b", PROJECT.replace("b", "B", 1)), ("c", f"{ID}@https://id.example.com")):
-        add(engine, name, project=project)
-    assert len(rows(engine, tables.tenants)) == 3
 
 
 def test_tenants_can_be_filtered_by_project(engine: Engine) -> None:
@@ -119,34 +73,24 @@ def test_tenants_can_be_filtered_by_project(engine: Engine) -> None:
 # Tenants created by the console
 
 
-def test_new_tenant_has_the_project_name_and_default_quotas(engine: Engine) -> None:
+def test_new_tenant_has_the_project_name_default_quotas_and_an_audit_entry(engine: Engine) -> None:
     tenant_id = provision_tenant(engine, f"{PROJECT}/v3", "acme", NOW)
     (row,) = rows(engine, tables.tenants)
     assert row == {"id": tenant_id, "name": "acme", "disabled": False, "project": PROJECT, "guests_ended_at": 0}
     with transaction(engine) as tx:
         assert QUOTAS.show(tx, "acme")["instances"] == 10
-
-
-def test_audit_log_names_the_console_as_actor(engine: Engine) -> None:
-    provision_tenant(engine, PROJECT, "acme", NOW)
     (entry,) = rows(engine, tables.operator_audit)
     assert (entry["at"], entry["actor"], entry["change"], entry["subject"]) == (NOW, CONSOLE, "tenant.add", "acme")
     assert (entry["before"], json.loads(entry["after"])) == (None, {"name": "acme", "project": PROJECT})
 
 
-def test_provisioning_again_changes_nothing(engine: Engine) -> None:
+def test_existing_tenant_of_the_project_is_used_unchanged(engine: Engine) -> None:
     first = provision_tenant(engine, PROJECT, "acme", NOW)
+    with transaction(engine) as tx:
+        TENANTS.disable(tx, "acme")
     before = contents(engine)
     assert provision_tenant(engine, PROJECT, "renamed since", NOW + 1) == first
     assert contents(engine) == before
-
-
-def test_existing_tenant_of_the_project_is_used(engine: Engine) -> None:
-    add(engine, "theirs", project=PROJECT)
-    with transaction(engine) as tx:
-        TENANTS.disable(tx, "theirs")
-    assert provision_tenant(engine, PROJECT, "acme", NOW) == by_name(engine, tables.tenants)["theirs"]["id"]
-    assert by_name(engine, tables.tenants)["theirs"]["disabled"]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +129,6 @@ def test_invalid_project_name_is_corrected(engine: Engine, given_name: str, name
     assert [row["name"] for row in rows(engine, tables.tenants)] == [name]
 
 
-@settings(max_examples=300)
 @given(st.text(max_size=20))
 @example("\u0300\u0301 \u0302a")
 @example("a\ud800b")
@@ -194,7 +137,7 @@ def test_truncated_name_is_valid_and_stable(text: str) -> None:
     assert truncated_name(truncated_name(text)) == truncated_name(text)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=300))
 def test_any_project_name_can_be_provisioned(engine: Engine, tmp_path: Path, name: str) -> None:
     load_text(engine, tmp_path, "version: 1\n", force=True)
@@ -204,10 +147,9 @@ def test_any_project_name_can_be_provisioned(engine: Engine, tmp_path: Path, nam
     assert tenant["project"] == PROJECT
 
 
-@pytest.mark.parametrize("project", ["acme", f"{ID}@nowhere", "a b@https://identity.example.com"])
-def test_invalid_project_creates_no_tenant(engine: Engine, project: str) -> None:
-    with pytest.raises(ValueError, match="must"):
-        provision_tenant(engine, project, "acme", NOW)
+def test_invalid_project_creates_no_tenant(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="must have the URL"):
+        provision_tenant(engine, f"{ID}@nowhere", "acme", NOW)
     assert rows(engine, tables.tenants) == []
 
 

@@ -1,4 +1,4 @@
-"""Login throttle: decisions from memory, and limits for IPv6 networks of several sizes."""
+"""Login throttle: decisions from memory, limits for IPv6 networks of several sizes, and recent logins."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +9,13 @@ from sqlalchemy import Engine, delete, insert
 from cloudconsole.core.login_throttle import NETWORK_FAILURES, USER_FAILURES
 from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
-from cloudconsole.store.activity_writes import ActivityStore, hash_username
+from cloudconsole.store import login_throttle as module
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, hash_username
 from cloudconsole.store.base import Parameters, Reader, RowTuple
-from cloudconsole.store.login_throttle import LoginThrottle
+from cloudconsole.store.login_throttle import RECENT_SECONDS, LoginThrottle, RecentLogins
 from cloudconsole.store.tables import login_failures
 from tests.store.conftest import Check
-from tests.store.logins import NOW, attempt
+from tests.store.logins import ACCOUNT, CLIENT, NOW, attempt, new_session
 from tests.stores import open_reader, run
 
 USER = hash_username("alice")
@@ -103,3 +104,40 @@ def test_check_reports_failures_in_the_wider_network(activity: ActivityStore, ch
     activity.record_failure(attempt(network=home), None, NOW)
     assert check(attempt(network=throttle_address("2001:db8:0:ff00::1")), NOW)
     assert not check(attempt(network=elsewhere), NOW)
+
+
+# Recent logins of all workers, also after a restart
+
+
+@pytest.fixture
+def recent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecentLogins]:
+    monkeypatch.setattr(module, "READ_EVERY_SECONDS", 0)
+    with open_reader(folder) as reader:
+        yield RecentLogins(reader, throttle_address)
+
+
+@pytest.mark.parametrize("event", ["login", "operator_login"])
+def test_logins_of_other_workers_are_known(activity: ActivityStore, recent: RecentLogins, event: str) -> None:
+    run(recent.read(NOW))
+    assert not recent.has("alice", NETWORK)
+    activity.open_session(LoginAttempt("alice", NETWORK, CLIENT, event), ACCOUNT, new_session(), NOW)
+    run(recent.read(NOW))
+    assert recent.has("alice", NETWORK)
+    assert recent.has_network(NETWORK)
+    assert not recent.has("bob", NETWORK)
+    assert not recent.has_network("192.0.2.2")
+
+
+def test_failures_and_old_logins_are_not_known(activity: ActivityStore, recent: RecentLogins) -> None:
+    activity.record_failure(attempt(), "alice", NOW)
+    activity.open_session(attempt(), ACCOUNT, new_session(), NOW - RECENT_SECONDS)
+    run(recent.read(NOW))
+    assert not recent.has_network(NETWORK)
+
+
+def test_number_of_remembered_logins_is_limited(recent: RecentLogins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ENTRIES", 2)
+    for name in ("ann", "bob", "ann", "carl"):
+        recent.record(name, name)
+    assert [recent.has(name, name) for name in ("ann", "bob", "carl")] == [True, False, True]
+    assert [recent.has_network(name) for name in ("ann", "bob", "carl")] == [True, False, True]

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import Reader, run_with_reader
-from cloudconsole.store.observed_resources import ObservedResource, ObservedResources
-from tests.stores import open_engine, run, store_in
+from cloudconsole.store.observed_resources import ObservedResource, ObservedResources, tenant_of_project
+from cloudconsole.store.tables import tenants
+from tests.stores import open_engine, opened, run, store_in
 
 HOUR = 1_000_800
 ENDPOINT, PROJECT = "https://keystone.example", "p"
@@ -111,12 +112,33 @@ def test_failed_write_is_unavailable(observations: Observations) -> None:
     assert observations.since() == []
 
 
-def test_late_write_does_not_undo_a_later_observation(observations: Observations) -> None:
-    observations.record(observed("a", size_gb=7, at=HOUR + 60))
-    observations.record(observed("a", size_gb=5, at=HOUR), observed("b"))
-    assert observations.since() == [observed("a", size_gb=7, at=HOUR + 60), observed("b")]
+def test_latest_observation_of_a_resource_is_stored(observations: Observations) -> None:
+    observations.record(observed("a", size_gb=5), observed("b"), observed("a", size_gb=7, at=HOUR + 60))
+    observations.record(observed("a", size_gb=5, at=HOUR), observed("c"))
+    assert observations.since() == [observed("a", size_gb=7, at=HOUR + 60), observed("b"), observed("c")]
 
 
-def test_resource_listed_twice_is_stored_as_listed_last(observations: Observations) -> None:
-    observations.record(observed("a", size_gb=5), observed("b"), observed("a", size_gb=7))
-    assert observations.since() == [observed("a", size_gb=7), observed("b")]
+# Tenants of OpenStack projects
+
+
+@pytest.mark.parametrize(
+    ("project", "found"),
+    [
+        ("p@https://id.example.com", (1, False)),
+        ("p@HTTPS://ID.example.com:443/v3/", (1, False)),
+        ("q@https://id.example.com", (2, True)),
+        ("P@https://id.example.com", None),
+        ("p@https://other.example.com", None),
+    ],
+)
+def test_project_is_mapped_to_its_tenant(
+    folder: Path, reader: Reader, project: str, found: tuple[int, bool] | None
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "name": "t1", "project": "p@https://id.example.com", "disabled": False},
+        {"id": 2, "name": "t2", "project": "q@https://id.example.com", "disabled": True},
+        {"id": 3, "name": "t3", "project": None, "disabled": False},
+    ]
+    with opened(folder, "cloud") as engine, engine.begin() as connection:
+        connection.execute(insert(tenants), rows)
+    assert run(tenant_of_project(reader, project)) == found

@@ -68,22 +68,14 @@ def test_an_opened_session_is_found(worker: Worker) -> None:
     found = worker.find("s1")
     assert found is not None
     assert (found.tenant_id, found.username, found.csrf_seed, found.seen_at) == (3, "alice", "seed-of-s1", NOW)
-
-
-def test_an_unknown_session_is_not_found(worker: Worker) -> None:
     assert worker.find("s2") is None
 
 
-def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: ActivityStore, worker: Worker) -> None:
-    activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
-    activity.open_session(attempt(), ACCOUNT, new_session("new", "s1", "never-was"), NOW)
-    assert [name for name in ("s1", "other", "new") if worker.find(name)] == ["other", "new"]
-
-
-def test_a_logout_ends_its_session_only(activity: ActivityStore, worker: Worker) -> None:
-    activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
-    activity.end_session(hash_session_id("s1"), "alice", CLIENT, NOW)
-    assert [name for name in ("s1", "other") if worker.find(name)] == ["other"]
+def test_login_and_logout_end_only_their_own_sessions(activity: ActivityStore, worker: Worker) -> None:
+    for session in (new_session("other"), new_session("new", "s1", "never-was"), new_session("ended")):
+        activity.open_session(attempt(), ACCOUNT, session, NOW)
+    activity.end_session(hash_session_id("ended"), "alice", CLIENT, NOW)
+    assert [name for name in ("s1", "other", "new", "ended") if worker.find(name)] == ["other", "new"]
 
 
 @pytest.mark.parametrize(("later", "live"), [(0, True), (1799, True), (1800, False), (5000, False)])
@@ -141,12 +133,6 @@ def test_commit_to_either_database_has_the_row_read_again(
     ]
 
 
-def test_cached_session_expires(worker: Worker) -> None:
-    assert worker.find()
-    assert worker.find(now=NOW + IDLE) is None
-    assert worker.find(now=NOW + IDLE - 1)
-
-
 def test_poll_is_valid_only_for_requests_that_arrived_before_it(
     activity: ActivityStore, worker: Worker, folder: Path
 ) -> None:
@@ -163,19 +149,16 @@ def test_poll_is_valid_only_for_requests_that_arrived_before_it(
 # Changes not polled yet: requests that arrived before the last poll need no other.
 
 
-def test_session_idle_only_in_the_cache_is_read_again(activity: ActivityStore, worker: Worker) -> None:
+@pytest.mark.parametrize("later", [None, 1000], ids=["idle in the store", "idle only in the cache"])
+def test_session_that_is_idle_in_the_cache_is_read_again(
+    activity: ActivityStore, worker: Worker, later: int | None
+) -> None:
     first, second = worker.sequence.next(), worker.sequence.next()
     worker.find(arrival=first)
-    touch(activity, later=1000)
+    if later is not None:
+        touch(activity, later)
     found = worker.find(now=NOW + IDLE, arrival=second)
-    assert found is not None
-    assert found.seen_at == NOW + 1000
-
-
-def test_session_idle_in_the_store_has_ended(worker: Worker) -> None:
-    first, second = worker.sequence.next(), worker.sequence.next()
-    worker.find(arrival=first)
-    assert worker.find(now=NOW + IDLE, arrival=second) is None
+    assert (found and found.seen_at) == (later and NOW + later)
 
 
 def test_recorded_use_updates_the_cache(activity: ActivityStore, worker: Worker) -> None:
@@ -238,16 +221,12 @@ def four_sessions(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return list("abcd")
 
 
-def test_more_sessions_than_the_cache_holds_are_all_found(worker: Worker, four_sessions: list[str]) -> None:
-    for _ in range(2):
-        found = [worker.find(name) for name in four_sessions]
-        assert [session and session.csrf_seed for session in found] == four_sessions
-
-
-def test_oldest_cached_session_is_evicted(worker: Worker, four_sessions: list[str]) -> None:
+def test_oldest_cached_session_is_evicted_and_found_again(worker: Worker, four_sessions: list[str]) -> None:
     first = [worker.find(name) for name in four_sessions]
     # In reverse order, since finding the oldest again caches it and evicts another.
     again = [worker.find(name) for name in reversed(four_sessions)][::-1]
+    for found in (first, again):
+        assert [session and session.csrf_seed for session in found] == four_sessions
     assert [before is after for before, after in zip(first, again, strict=True)] == [False, True, True, True]
 
 

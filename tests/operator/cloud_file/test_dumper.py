@@ -64,26 +64,17 @@ tenants:
 
 @pytest.mark.parametrize(
     "text",
-    [SMALL, SAMPLE_FILE.read_text(encoding="utf-8"), OPENSTACK],
-    ids=["small", "sample", "openstack"],
+    ["version: 1\n", SMALL, SAMPLE_FILE.read_text(encoding="utf-8"), OPENSTACK],
+    ids=["empty", "small", "sample", "openstack"],
 )
-def test_a_dump_loaded_into_an_empty_store_gives_the_same_dump(engine: Engine, tmp_path: Path, text: str) -> None:
+def test_dump_loads_into_its_own_and_into_an_empty_store(engine: Engine, tmp_path: Path, text: str) -> None:
     load_text(engine, tmp_path, text)
-    first = dump(engine)
+    before, first = contents(engine), dump(engine)
+    assert not load_text(engine, tmp_path, first).changed
+    assert contents(engine) == before
     load_text(engine, tmp_path, "version: 1\n", force=True)
     load_text(engine, tmp_path, first)
     assert dump(engine) == first
-
-
-def test_a_dump_loaded_over_its_own_store_changes_nothing(engine: Engine, tmp_path: Path) -> None:
-    load_text(engine, tmp_path, SMALL)
-    before = contents(engine)
-    assert not load_text(engine, tmp_path, dump(engine)).changed
-    assert contents(engine) == before
-
-
-def test_an_empty_store_gives_a_file_that_loads(engine: Engine, tmp_path: Path) -> None:
-    assert not load_text(engine, tmp_path, dump(engine)).changed
 
 
 def test_dump_does_not_depend_on_the_order_of_the_file(engine: Engine, tmp_path: Path) -> None:
@@ -102,16 +93,12 @@ def test_dump_is_readable_by_other_yaml_parsers(engine: Engine, tmp_path: Path) 
     assert all(isinstance(price["price"], str) for price in data["prices"])
 
 
-def test_chinese_is_not_escaped(engine: Engine, tmp_path: Path) -> None:
-    load_text(engine, tmp_path, SMALL)
-    assert 'title: "上线"' in dump(engine)
-
-
-def test_small_items_are_one_line_each(engine: Engine, tmp_path: Path) -> None:
+def test_small_items_are_one_line_each_without_escapes(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     lines = dump(engine).splitlines()
     assert '  - {id: "1", name: m1.tiny, vcpus: 1, ram: 512, disk: 1}' in lines
     assert '  - {kind: volume, unit: gb, node: hk-1, price: "0.0004", from: 2026-01-01T00:00:00Z}' in lines
+    assert '  - {id: 1, date: 2026-03-01T08:00:00Z, title: "上线", url: "https://news.example.com/1"}' in lines
 
 
 @settings(deadline=None)
@@ -128,7 +115,7 @@ def test_any_data_survives_a_round_trip_through_yaml(data: dict[str, Any]) -> No
     assert exactly(as_json(document.data)) == exactly(as_json(data))
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(json_values, max_size=3), json_values)
 def test_any_structured_domain_survives_a_round_trip(
     engine: Engine, tmp_path: Path, behaviors: list[Any], advanced: Any
@@ -137,13 +124,12 @@ def test_any_structured_domain_survives_a_round_trip(
     load_text(engine, tmp_path, SMALL.replace("status: Up", f"status: Up, {structured}"))
     before = rows(engine, tables.domains)
     assert not load_text(engine, tmp_path, dump(engine)).changed
-    load_text(engine, tmp_path, dump(engine))
     assert rows(engine, tables.domains) == before
     stored = json.loads(before[0]["cache_behaviors"], parse_float=Decimal)
     assert exactly(stored) == exactly(as_json(behaviors))
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=64))
 @example("null")
 @example("1e5")
@@ -157,7 +143,7 @@ def test_any_stored_name_survives_a_round_trip(engine: Engine, tmp_path: Path, n
     assert [row["name"] for row in rows(engine, tables.tenants)] == [name]
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**63 - 1), st.integers(0, 253_402_214_399))
 @example(2**63 - 1, 0)
 @example(1, 253_402_214_399)

@@ -26,6 +26,7 @@ tenants:
       - {id: v-2, kind: volume, name: b, node: n1, size: 1, started: 2026-07-01, ended: 2026-08-01}
       - {id: v-3, kind: volume, name: c, node: n2, size: 1, started: 2026-10-01}
 """
+EXISTS = "^from: a price with this kind, unit, type, node and start already exists$"
 
 
 @pytest.fixture
@@ -47,11 +48,6 @@ def test_prices_are_listed_with_general_ones_first(store: Engine) -> None:
     ]
 
 
-def test_price_key_accepts_a_date(store: Engine) -> None:
-    with transaction(store) as tx:
-        assert PRICES.show(tx, "volume/gb/2026-06-01/n1")["price"] == "2.00"
-
-
 @pytest.mark.parametrize("key", ["", "volume", "volume/gb", "volume/gb/soon", "car/gb/2026-01-01", "volume/gb//n1"])
 def test_malformed_price_key_is_rejected(store: Engine, key: str) -> None:
     with rejected(store, "is not a price's key: use KIND") as tx:
@@ -68,22 +64,9 @@ def test_unknown_price_is_rejected(store: Engine, key: str) -> None:
     ("values", "message"),
     [
         ({"unit": "vcpu"}, "unit: volume is priced by gb"),
-        ({"kind": "snapshot"}, "kind: must be"),
-        ({"price": "-1"}, "price: must not be negative"),
-        ({"price": "0.0000000001"}, "price: must not have more than nine decimals"),
         ({"price": 0.5}, "price: must be a number"),
         ({"node": "n9"}, "node: there is no node n9"),
-        ({"from": "2026-02-30"}, "from: is not a valid date or time"),
-        ({"node": "n1", "from": "2026-01-01"}, "a price with this kind, unit, type, node and start"),
-        ({"kind": "image", "type": "raw"}, "type: only instances by each"),
-        ({"kind": "loadbalance", "unit": "each", "type": "small"}, "type: only instances by each"),
-        ({"kind": "instance", "unit": "vcpu", "type": "m1.small"}, "type: only instances by each"),
-        ({"kind": "instance", "unit": "ram_gb", "type": "m1.small"}, "type: only instances by each"),
-        ({"unit": "each", "type": "ssd"}, "^unit: volume is priced by gb$"),
-        ({"type": ""}, "type: must not be empty"),
-        ({"type": "x" * 256}, "type: must have at most 255 characters"),
-        ({"type": "a\tb"}, "type: must not contain control characters"),
-        ({"type": 5}, "type: must be text"),
+        ({"node": "n1", "from": "2026-01-01"}, EXISTS),
     ],
 )
 def test_invalid_price_is_rejected(store: Engine, values: dict[str, Any], message: str) -> None:
@@ -106,6 +89,10 @@ def test_removal_of_a_needed_price_counts_the_resources(store: Engine) -> None:
     with transaction(store) as tx:
         PRICES.remove(tx, "volume/gb/2026-06-01/n1")
     with rejected(store, "2 resources of kind volume, such as v-1 on n1, .* need this price") as tx:
+        PRICES.remove(tx, "volume/gb/2026-01-01/n1")
+    with transaction(store) as tx:
+        for resource in ("v-1", "v-2"):
+            RESOURCES.remove(tx, resource)
         PRICES.remove(tx, "volume/gb/2026-01-01/n1")
 
 
@@ -142,16 +129,8 @@ def test_price_can_be_moved_while_resources_stay_priced(store: Engine) -> None:
 
 
 def test_price_cannot_be_moved_onto_another(store: Engine) -> None:
-    with rejected(store, "a price with this kind, unit, type, node and start already exists") as tx:
+    with rejected(store, EXISTS) as tx:
         PRICES.change(tx, "volume/gb/2026-06-01/n1", {"from": "2026-01-01"})
-
-
-def test_price_can_be_removed_once_nothing_needs_it(store: Engine) -> None:
-    with transaction(store) as tx:
-        for resource in ("v-1", "v-2"):
-            RESOURCES.remove(tx, resource)
-        PRICES.remove(tx, "volume/gb/2026-06-01/n1")
-        PRICES.remove(tx, "volume/gb/2026-01-01/n1")
 
 
 # Prices per type
@@ -177,12 +156,11 @@ def test_type_prices_are_listed_after_the_others(store: Engine) -> None:
 
 
 @pytest.mark.parametrize("node", [{}, {"node": "n1"}], ids=["all nodes", "on a node"])
-@pytest.mark.parametrize("price", [SSD, SMALL_SERVER], ids=["volume", "instance"])
-def test_duplicate_type_price_is_rejected(store: Engine, price: dict[str, Any], node: dict[str, str]) -> None:
+def test_duplicate_type_price_is_rejected(store: Engine, node: dict[str, str]) -> None:
     with transaction(store) as tx:
-        PRICES.add(tx, price | node)
-    with rejected(store, "a price with this kind, unit, type, node and start already exists") as tx:
-        PRICES.add(tx, price | node)
+        PRICES.add(tx, SSD | node)
+    with rejected(store, EXISTS) as tx:
+        PRICES.add(tx, SSD | node)
 
 
 @pytest.mark.parametrize("name", ["m1.small", "a/b", "50%", "%2F", "%25", "%252F/", "a:b", "大 型", "/"])
@@ -226,13 +204,6 @@ def test_type_price_does_not_replace_a_needed_price(store: Engine) -> None:
         PRICES.remove(tx, "volume/gb/2026-01-01/n1")
     with rejected(store, "the volume v-1 on n1") as tx:
         PRICES.change(tx, "volume/gb/2026-01-01/n1", {"type": "slow"})
-
-
-def test_type_price_can_always_be_changed_and_removed(store: Engine) -> None:
-    with transaction(store) as tx:
-        PRICES.add(tx, SSD | {"node": "n1"})
-        PRICES.change(tx, "volume:ssd/gb/2026-01-01/n1", {"from": "2027-01-01"})
-        PRICES.remove(tx, "volume:ssd/gb/2027-01-01/n1")
 
 
 def test_price_that_loses_its_type_covers_resources(store: Engine) -> None:

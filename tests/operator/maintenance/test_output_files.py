@@ -59,11 +59,23 @@ def test_error_names_a_directory_created_meanwhile(tmp_path: Path) -> None:
     assert str(error.value) == f"{tmp_path}/file cannot be written: Is a directory"
 
 
-def test_pipe_device_and_directory_are_rejected(tmp_path: Path) -> None:
+def test_anything_but_a_regular_file_is_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
         with pytest.raises(OperatorError, match="is not a regular file: choose another name"):
             reject_output_file(file)
+    (tmp_path / "target").touch()
+    for target in ("target", "not there"):
+        (tmp_path / f"link to {target}").symlink_to(target)
+        with pytest.raises(OperatorError, match="is a symbolic link, which is not followed: choose another name"):
+            reject_output_file(tmp_path / f"link to {target}")
+
+
+def test_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError) as error:
+        reject_output_file(tmp_path / "none/file")
+    message = f"{tmp_path}/none/file cannot be written: there is no directory {tmp_path}/none: create it first"
+    assert str(error.value) == message
 
 
 def test_only_too_long_file_names_are_rejected(tmp_path: Path) -> None:

@@ -38,13 +38,11 @@ def test_default_parameters_are_added() -> None:
 
 
 def test_parameters_of_the_dsn_take_precedence() -> None:
-    found = parameters(f"{LOCAL}?connect_timeout=9&target_session_attrs=primary&application_name=mine")
+    given = "connect_timeout=9&target_session_attrs=primary&application_name=mine&options=-c%20lock_timeout%3D1s"
+    found = parameters(f"{LOCAL}?{given}")
     assert (found["connect_timeout"], found["target_session_attrs"]) == ("9", "primary")
     assert found["application_name"] == "mine"
-
-
-def test_options_of_the_dsn_override_the_defaults() -> None:
-    options = str(parameters(f"{LOCAL}?options=-c%20lock_timeout%3D1s")["options"])
+    options = str(found["options"])
     assert options.index("lock_timeout=10s") < options.index("lock_timeout=1s")
 
 
@@ -64,16 +62,12 @@ def test_local_server_needs_no_tls(given: str) -> None:
         "postgresql://127.0.0.1,db.example.com/cloud",
         "hostaddr=10.0.0.1 dbname=cloud",
         "host=localhost hostaddr=10.0.0.1 dbname=cloud",
+        VERIFIED,
+        f"{LOCAL}?sslmode=verify-full",
     ],
 )
-def test_remote_server_must_be_verified(given: str, ca_file: Path) -> None:
+def test_remote_or_verified_server_uses_the_system_ca_file(given: str, ca_file: Path) -> None:
     found = parameters(given)
-    assert (found["sslmode"], found["sslrootcert"]) == ("verify-full", str(ca_file))
-
-
-@pytest.mark.parametrize("given", ["postgresql://db.example.com/cloud", LOCAL])
-def test_requested_verification_uses_the_system_ca_file(given: str, ca_file: Path) -> None:
-    found = parameters(f"{given}?sslmode=verify-full")
     assert (found["sslmode"], found["sslrootcert"]) == ("verify-full", str(ca_file))
 
 
@@ -102,11 +96,6 @@ def test_sslmode_of_the_dsn_takes_precedence() -> None:
     assert (found["sslmode"], found["sslrootcert"]) == ("verify-ca", "/ca.pem")
 
 
-def test_several_hosts_keep_their_order() -> None:
-    found = parameters("postgresql://console@a.example:5433,b.example/cloud")
-    assert (found["host"], found["port"]) == ("a.example,b.example", "5433,")
-
-
 def test_password_file_is_read_each_time(tmp_path: Path) -> None:
     file = tmp_path / "password"
     database = Dsn(LOCAL, file)
@@ -121,12 +110,9 @@ def test_password_file_overrides_a_password_in_the_dsn(tmp_path: Path) -> None:
     assert found["password"] == "from the file"
 
 
-def test_missing_password_file_is_reported(tmp_path: Path) -> None:
+def test_unreadable_password_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"^database_password_file: .*/none cannot be read: No such file"):
         Dsn(LOCAL, tmp_path / "none").conninfo()
-
-
-def test_password_file_that_is_not_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "password").write_bytes(b"\xff\xfe")
     with pytest.raises(StoreError, match="is not UTF-8 text"):
         Dsn(LOCAL, tmp_path / "password").conninfo()
@@ -153,12 +139,9 @@ def test_unescaped_password_is_rejected_and_not_shown(password: str) -> None:
     assert "ret" not in str(error.value)
 
 
-def test_escaped_password_is_accepted() -> None:
+def test_escaped_password_socket_and_user_are_accepted() -> None:
     found = parse("postgresql://console:s%40e%2Fcr%3Aet?x@db.example.com:5433,b:5434/cloud")
     assert (found["password"], found["host"], found["port"]) == ("s@e/cr:et?x", "db.example.com,b", "5433,5434")
-
-
-def test_escaped_socket_and_user_are_accepted() -> None:
     found = parse("postgresql://us%40er@%2Frun%2Fpg/cloud")
     assert (found["user"], found["host"]) == ("us@er", "/run/pg")
 

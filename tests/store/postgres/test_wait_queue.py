@@ -13,7 +13,7 @@ from cloudconsole.store.postgres.pool import MAX_WAITING_PER_SLOT, WaitQueue
 SLOTS = 2
 MAX_WAITING = SLOTS * MAX_WAITING_PER_SLOT
 BURST = 3 * MAX_WAITING
-TIMEOUT = 60.0
+TIMEOUT = 3600.0
 
 
 class Readers:

@@ -15,19 +15,15 @@ from tests.other_users import chown_to_other_user
 pytestmark = pytest.mark.embedded_only
 
 
-def test_own_directory_is_accepted(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
+@pytest.mark.parametrize("mode", [0o755, 0o2770])
+def test_own_directory_that_not_everyone_can_write_to_is_accepted(tmp_path: Path, mode: int) -> None:
+    tmp_path.chmod(mode)
     assert find_unsafe_permissions(tmp_path) is None
 
 
 def test_directory_of_root_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     assert find_unsafe_permissions(Path("/")) is None
-
-
-def test_group_writable_directory_is_accepted(tmp_path: Path) -> None:
-    tmp_path.chmod(0o2770)
-    assert find_unsafe_permissions(tmp_path) is None
 
 
 def test_directory_of_another_user_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

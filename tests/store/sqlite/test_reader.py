@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import text
@@ -15,8 +15,8 @@ from cloudconsole.store.sqlite.reader import SqliteReader
 pytestmark = pytest.mark.embedded_only
 
 COUNT = "SELECT COUNT(*) FROM nodes"
-CLOUD_INSERT = "INSERT INTO tenants (id, name) VALUES (1, 'a')"
-ACTIVITY_INSERT = "INSERT INTO secrets (name, value) VALUES ('a', x'00')"
+CLOUD_COMMIT: dict[str, Any] = {"sql": "INSERT INTO tenants (id, name) VALUES (1, 'a')"}
+ACTIVITY_COMMIT: dict[str, Any] = {"sql": "INSERT INTO secrets (name, value) VALUES ('a', x'00')", "part": "activity"}
 
 
 def commit(folder: Path, sql: str, *, part: DatabaseName = "cloud", keep: bool = True) -> None:
@@ -38,12 +38,6 @@ def count(reader: SqliteReader) -> int:
     return int(row[0])
 
 
-def test_a_read_sees_what_was_committed_before_it(folder: Path, reader: SqliteReader) -> None:
-    assert count(reader) == 0
-    add_node(folder, "a")
-    assert count(reader) == 1
-
-
 def test_reads_in_a_snapshot_are_consistent(folder: Path, reader: SqliteReader) -> None:
     async def read_while_another_commits() -> None:
         async with reader.snapshot() as snapshot:
@@ -63,7 +57,7 @@ def test_shared_stamp_is_stable_while_nothing_shared_changes(folder: Path, reade
             return await snapshot.shared_stamp()
 
     before = asyncio.run(stamp())
-    commit(folder, ACTIVITY_INSERT, part="activity")
+    commit(folder, **ACTIVITY_COMMIT)
     assert asyncio.run(stamp()) == before
 
 
@@ -106,52 +100,38 @@ def test_first_poll_invalidates_everything(reader: SqliteReader) -> None:
     assert poll(reader) == (before + 1, before + 1, before + 1)
 
 
-def test_polls_without_commits_change_nothing(reader: SqliteReader) -> None:
-    assert len({poll(reader) for _ in range(10)}) == 1
-
-
-def test_cloud_commit_changes_every_tenant_and_no_session(folder: Path, reader: SqliteReader) -> None:
+@pytest.mark.parametrize(
+    ("commits", "changed"),
+    [
+        pytest.param([], "", id="no commit"),
+        pytest.param([{**CLOUD_COMMIT, "keep": False}], "", id="rollback"),
+        pytest.param([CLOUD_COMMIT], "tenant", id="cloud"),
+        pytest.param([ACTIVITY_COMMIT], "session", id="activity"),
+        pytest.param([CLOUD_COMMIT, ACTIVITY_COMMIT], "tenant session", id="both"),
+    ],
+)
+def test_poll_detects_commits_by_database(
+    folder: Path, reader: SqliteReader, commits: list[dict[str, Any]], changed: str
+) -> None:
+    """A commit changes every tenant or every session; commits to both databases are one change."""
     before = poll(reader)
-    commit(folder, CLOUD_INSERT)
+    for given in commits:
+        commit(folder, **given)
+    assert versions(reader) == before
     after = poll(reader)
-    assert after == (before.latest + 1, before.latest + 1, before.session)
+    expected = before._replace(**dict.fromkeys(changed.split(), before.latest + 1))
+    assert after == expected._replace(latest=before.latest + bool(changed))
     assert reader.changes.tenant_version(2) == after.tenant
-
-
-def test_activity_commit_changes_every_session_and_no_tenant(folder: Path, reader: SqliteReader) -> None:
-    before = poll(reader)
-    commit(folder, ACTIVITY_INSERT, part="activity")
-    after = poll(reader)
-    assert after == (before.latest + 1, before.tenant, before.latest + 1)
     assert reader.changes.session_version(b"another") == after.session
-
-
-def test_commits_to_both_databases_are_one_change(folder: Path, reader: SqliteReader) -> None:
-    before = poll(reader)
-    commit(folder, CLOUD_INSERT)
-    commit(folder, ACTIVITY_INSERT, part="activity")
-    assert poll(reader) == (before.latest + 1,) * 3
+    assert poll(reader) == after
 
 
 def test_each_poll_numbers_its_changes(folder: Path, reader: SqliteReader) -> None:
     first = poll(reader)
-    commit(folder, CLOUD_INSERT)
+    commit(folder, **CLOUD_COMMIT)
     second = poll(reader)
-    commit(folder, ACTIVITY_INSERT, part="activity")
+    commit(folder, **ACTIVITY_COMMIT)
     assert poll(reader) == (first.latest + 2, second.tenant, first.latest + 2)
-
-
-def test_change_is_unknown_until_the_next_poll(folder: Path, reader: SqliteReader) -> None:
-    before = poll(reader)
-    commit(folder, CLOUD_INSERT)
-    assert versions(reader) == before
-    assert poll(reader) != before
-
-
-def test_rolled_back_transaction_is_not_a_change(folder: Path, reader: SqliteReader) -> None:
-    before = poll(reader)
-    commit(folder, CLOUD_INSERT, keep=False)
-    assert poll(reader) == before
 
 
 def test_read_is_not_a_change(reader: SqliteReader) -> None:

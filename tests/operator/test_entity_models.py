@@ -1,0 +1,250 @@
+"""Field types and rules of all entities, which single changes, cloud files and imports share."""
+
+from datetime import timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from cloudconsole.operator.entity_models import (
+    Account,
+    Domain,
+    EntityModel,
+    Flavor,
+    News,
+    Node,
+    Price,
+    Resource,
+    Tenant,
+    UrlEntry,
+    parse_model,
+    parse_quotas,
+    price_errors,
+    resource_errors,
+)
+from cloudconsole.operator.errors import ValidationError
+from cloudconsole.operator.fields import MAX_DEPTH, seconds_of
+from cloudconsole.operator.invalid_placeholder import UnreadableValue
+from cloudconsole.operator.transaction import OperatorTransaction
+from tests.operator.clouds import SECRET_HASH
+
+UNUSED: Any = None
+TX = OperatorTransaction(UNUSED, "tester", 0)
+
+URL = "https://www.example.com/"
+DOMAIN = {"id": "1", "name": "a", "serviceAreas": "hk", "serviceType": "web", "cname": "c", "status": "Up"}
+VOLUME = {"id": "v-1", "kind": "volume", "name": "a", "node": "n1", "size": 1, "started": "2026-01-01"}
+INSTANCE = {"kind": "instance", "size": 0, "vcpus": 1, "ram": 1}
+VALID: dict[type[EntityModel], dict[str, Any]] = {
+    Tenant: {"name": "a"},
+    Node: {"name": "a"},
+    Account: {"username": "a"},
+    Flavor: {"id": "1", "name": "a", "vcpus": 1, "ram": 1, "disk": 0},
+    News: {"id": 1, "date": "2026-01-01", "title": "a", "url": URL},
+    UrlEntry: {"id": "url-ab12cd34", "type": "link", "url": URL},
+    Price: {"kind": "volume", "unit": "gb", "price": "1", "from": "2026-01-01"},
+    Domain: DOMAIN,
+    Resource: VOLUME,
+}
+CHECKS: dict[type[EntityModel], Any] = {Price: price_errors, Resource: resource_errors}
+
+NO_NUMBER = 'price: must be a number, such as "0.031"'
+NO_TIME = "date: must be a time, such as 2026-01-31T08:00:00Z"
+NO_TYPE = "type: only instances by each (flavor) and volumes by gb can have a price per type"
+BAD_URL = "url: must begin with http:// or https:// and have no spaces"
+BAD_URL_ID = "id: must be url- followed by eight lowercase letters or digits, such as url-ab12cd34"
+BAD_HASH = "password_hash: must be an argon2id hash of at least 36 MiB (memory times passes) and at most 64 MiB"
+NO_PASSWORD = "password: is not allowed: use password_hash, or password_file with the path of a file that contains it"
+
+
+def parsed(model: type[EntityModel], values: dict[str, Any]) -> Any:
+    return parse_model(model, VALID[model] | values, TX, check=CHECKS.get(model, lambda _part: ()))
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "message"),
+    [
+        (Node, {"name": ""}, "name: must not be empty"),
+        (Node, {"name": None}, "name: has no value"),
+        (Node, {"name": 7}, "name: must be text: put it in quotes"),
+        (Node, {"name": "x" * 256}, "name: must have at most 255 characters"),
+        (Node, {"name": "\ud800"}, "name: contains half of a surrogate pair: write the character itself"),
+        (Node, {"disabled": 1}, "disabled: must be true or false"),
+        (Node, {"colour": "red"}, "colour: is unknown: check the spelling or remove it"),
+        (Tenant, {"project": "p"}, "project: must be a project ID, an @ and the URL of its identity service, such as "),
+        (Tenant, {"project": 5}, "project: must be text: put it in quotes"),
+        (Account, {"username": "x" * 65}, "username: must have at most 64 characters"),
+        (Account, {"role": "king"}, "role: must be 'tenant' or 'operator'"),
+        (Account, {"password": "plain"}, NO_PASSWORD),
+        (Account, {"password_hash": "plain"}, BAD_HASH),
+        (Flavor, {"id": "x1"}, "id: must be 1 to 64 digits"),
+        (Flavor, {"id": "1" * 65}, "id: must be 1 to 64 digits"),
+        (Flavor, {"id": "\u0661"}, "id: must be 1 to 64 digits"),
+        (Flavor, {"id": True}, "id: must be text: put it in quotes"),
+        (Flavor, {"vcpus": 0}, "vcpus: must be at least 1"),
+        (Flavor, {"vcpus": Decimal("1.5")}, "vcpus: must be a whole number"),
+        (Flavor, {"vcpus": True}, "vcpus: must be a whole number"),
+        (Flavor, {"ram": 0}, "ram: must be at least 1"),
+        (Flavor, {"ram": 2**31}, "ram: must be at most 2147483647"),
+        (Flavor, {"disk": -1}, "disk: must be at least 0"),
+        (Flavor, {"disk": UnreadableValue("must be digits")}, "disk: must be digits"),
+        (News, {"id": 0}, "id: must be at least 1"),
+        (News, {"date": ""}, "date: must not be empty"),
+        (News, {"date": 5}, NO_TIME),
+        (News, {"date": "soon"}, NO_TIME),
+        (News, {"date": "2026-01-01T1:00"}, NO_TIME),
+        (News, {"date": "2026-02-30"}, "date: is not a valid date or time"),
+        (News, {"date": "1969-12-31T23:59:59Z"}, "date: must be a time from 1970 to 9999"),
+        (News, {"date": "9999-12-31T00:00:00Z"}, "date: must be a time from 1970 to 9999"),
+        (News, {"url": "ftp://example.com"}, BAD_URL),
+        (News, {"url": "https://exam ple.com"}, BAD_URL),
+        (News, {"url": "https://" + "a" * 1993}, "url: must have at most 2000 characters"),
+        (UrlEntry, {"id": "url-AB12cd34"}, BAD_URL_ID),
+        (UrlEntry, {"id": "url-ab12cd3"}, BAD_URL_ID),
+        (UrlEntry, {"type": "page"}, "type: must be 'link' or 'directory'"),
+        (Domain, {"comment": "a\tb"}, "comment: must not contain control characters, such as tabs or line breaks"),
+        (Domain, {"comment": "x" * 2001}, "comment: must have at most 2000 characters"),
+        (Domain, {"enabled": "yes"}, "enabled: must be true or false"),
+        (Domain, {"cacheBehaviors": {}}, "cacheBehaviors: must be a list"),
+        (Domain, {"cacheBehaviors": nested(101)}, "cacheBehaviors: must not be nested deeper than 100 levels"),
+        (Domain, {"originConfig": []}, "originConfig: must be a mapping of names to values"),
+        (
+            Domain,
+            {"originConfig": {"originIps": ["192.0.2.1", "192.0.2.300"]}},
+            "originConfig.originIps[1]: must be an IP address, such as 192.0.2.1",
+        ),
+        (Price, {"kind": "snapshot"}, "kind: must be 'instance', 'image', 'loadbalance' or 'volume'"),
+        (Price, {"kind": "instance", "unit": "gb"}, "unit: instance is priced by each or vcpu or ram_gb"),
+        (Price, {"unit": "each", "type": "ssd"}, "unit: volume is priced by gb"),
+        (Price, {"kind": "image", "type": "raw"}, NO_TYPE),
+        (Price, {"kind": "loadbalance", "unit": "each", "type": "small"}, NO_TYPE),
+        (Price, {"kind": "instance", "unit": "vcpu", "type": "m1.small"}, NO_TYPE),
+        (Price, {"kind": "instance", "unit": "ram_gb", "type": "m1.small"}, NO_TYPE),
+        (Price, {"type": ""}, "type: must not be empty"),
+        (Price, {"price": "cheap"}, NO_NUMBER),
+        (Price, {"price": "1e3"}, NO_NUMBER),
+        (Price, {"price": "0,01"}, NO_NUMBER),
+        (Price, {"price": 0.5}, NO_NUMBER),
+        (Price, {"price": True}, NO_NUMBER),
+        (Price, {"price": Decimal("nan")}, NO_NUMBER),
+        (Price, {"price": Decimal("inf")}, NO_NUMBER),
+        (Price, {"price": "-0.01"}, "price: must not be negative"),
+        (Price, {"price": "0.0000000001"}, "price: must not have more than nine decimals"),
+        (Price, {"price": Decimal("1e-999999999")}, "price: must not have more than nine decimals"),
+        (Price, {"price": "9223372036.854775808"}, "price: is too large"),
+        (Price, {"price": Decimal("1e999999999")}, "price: is too large"),
+        (Resource, {"kind": "disk"}, "kind: must be 'instance', 'image', 'loadbalance', 'volume', 'snapshot', "),
+        (Resource, {"node": "a\tb"}, "node: must not contain control characters, such as tabs or line breaks"),
+        (Resource, {"node": None}, "node: a volume must be on a node"),
+        (Resource, {"kind": "keypair", "size": 0}, "node: a keypair cannot be on a node"),
+        (Resource, INSTANCE | {"node": None}, "node: an instance must be on a node"),
+        (Resource, {"size": 0}, "size: must be from 1 to 2147483647"),
+        (Resource, {"size": 2**31}, "size: must be from 1 to 2147483647"),
+        (Resource, {"size": "5"}, "size: must be a whole number"),
+        (Resource, {"vcpus": 1}, "vcpus: does not apply to the kind volume"),
+        (Resource, {"kind": "loadbalance", "size": -1}, "size: does not apply to the kind loadbalance"),
+        (Resource, INSTANCE | {"ram": -1}, "ram: must be from 1 to 2147483647"),
+        (Resource, INSTANCE | {"disk": -1}, "disk: must be from 0 to 2147483647"),
+        (Resource, INSTANCE | {"vcpus": 0, "ram": 0}, "vcpus: must be from 1 to 2147483647; ram: must be from 1 to "),
+        (Resource, {"ended": "2025-12-31"}, "ended: must not be before its start, 2026-01-01T00:00:00Z"),
+    ],
+)
+def test_invalid_value_is_rejected(model: type[EntityModel], values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        parsed(model, values)
+    assert str(error.value).startswith(message)
+    assert len(error.value.errors) == 1 + message.count("; ")
+
+
+@pytest.mark.parametrize(
+    ("model", "values"),
+    [
+        (Node, {"name": "x" * 255}),
+        (Account, {"username": "x" * 64, "password_hash": SECRET_HASH}),
+        (Flavor, {"id": "0" * 64, "ram": 2**31 - 1}),
+        (News, {"date": "1970-01-01T00:00:00Z"}),
+        (News, {"date": "9999-12-30T23:59:59Z", "url": "https://" + "a" * 1992}),
+        (Domain, {"comment": "x" * 2000, "cacheBehaviors": nested(MAX_DEPTH)}),
+        (Domain, {"originConfig": {"originIps": ["192.0.2.1", "2001:db8::1"], "originDomainName": "a.example"}}),
+        (Price, {"kind": "instance", "unit": "each", "type": "m1.small"}),
+        (Price, {"type": "ssd", "node": "n1"}),
+        (Resource, {"size": 2**31 - 1, "ended": "2026-01-01"}),
+        (Resource, INSTANCE | {"disk": 0}),
+        (Resource, {"kind": "floating_ip", "size": 0, "node": None}),
+        (Resource, {"kind": "floating_ip", "size": 0}),
+    ],
+)
+def test_valid_value_is_accepted(model: type[EntityModel], values: dict[str, Any]) -> None:
+    assert parsed(model, values)
+
+
+def test_missing_size_is_reported_as_required() -> None:
+    volume = {name: value for name, value in VOLUME.items() if name != "size"}
+    with pytest.raises(ValidationError, match=r"^size: is required for a volume: from 1 to 2147483647$"):
+        parse_model(Resource, volume, TX, check=resource_errors)
+
+
+def test_number_as_numeric_id_becomes_text() -> None:
+    assert parsed(Flavor, {"id": 206813}).id == "206813"
+
+
+@pytest.mark.parametrize(
+    ("written", "billionths"),
+    [
+        ("0.031", 31_000_000),
+        (1, 1_000_000_000),
+        (0, 0),
+        ("-0", 0),
+        (Decimal("0.1000000000000000000000000"), 100_000_000),
+        ("0.000000001", 1),
+        (Decimal("4.2e-4"), 420_000),
+        (Decimal("1e9"), 10**18),
+        ("9223372036.854775807", 2**63 - 1),
+    ],
+)
+def test_price_is_exact(written: Any, billionths: int) -> None:
+    assert parsed(Price, {"price": written}).price == billionths
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("1970-01-02T00:00:00Z", 86_400),
+        ("1970-01-02t00:00:00z", 86_400),
+        ("1970-01-02 00:00:00.999999999Z", 86_400),
+        ("1970-01-02T00:00:00+08:00", 86_400 - 8 * 3600),
+        ("1970-01-02T00:00:00", 86_400 - 5 * 3600),
+        ("1970-01-02T00:01", 86_460 - 5 * 3600),
+        ("1970-01-02", 86_400 - 5 * 3600),
+    ],
+)
+def test_time_without_an_offset_is_in_the_given_zone(written: str, seconds: int) -> None:
+    assert seconds_of(written, timezone(timedelta(hours=5))) == seconds
+
+
+@pytest.mark.parametrize(
+    ("quotas", "message"),
+    [
+        ({"cores": -2}, "cores: must be at least -1"),
+        ({"cores": 2**31}, "cores: must be at most 2147483647"),
+        ({"cores": "5"}, "cores: must be a whole number"),
+        ({"cores": None}, "cores: has no value"),
+        ({"wheels": 4}, "wheels: is not a quota; the quotas are instances, cores, ram, "),
+    ],
+)
+def test_invalid_quota_is_rejected(quotas: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        parse_quotas(quotas)
+    assert str(error.value).startswith(message)
+
+
+def test_quotas_at_the_limits_are_accepted() -> None:
+    quotas = {"cores": -1, "ram": 2**31 - 1, "keypairs": 0}
+    assert parse_quotas(quotas) == quotas
