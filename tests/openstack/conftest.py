@@ -21,8 +21,11 @@ from tests.openstack.tenants import Tenant, TenantFactory
 Serve = Callable[..., RunningServer]
 """Starts a console; takes lines for the endpoint's TOML table, and settings by name."""
 
-NewTenant = Callable[..., Tenant]
-"""Creates a tenant, logged in to the default console or to a given one."""
+PATIENT = {"cloud_call_timeout": 300, "cloud_timeout": 300}
+"""No test fails because services are slow on a busy machine."""
+
+NewTenant = Callable[[], Tenant]
+"""Creates a tenant, logged in to the console."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,7 +80,7 @@ def serve(lab: Lab, priced_store: Path, tmp_path_factory: pytest.TempPathFactory
 
         def start(endpoint: str = "", **settings: str | int) -> RunningServer:
             directory = tmp_path_factory.mktemp("console")
-            flags = prepare_console(lab, directory, priced_store, endpoint, settings)
+            flags = prepare_console(lab, directory, priced_store, endpoint, PATIENT | settings)
             return running.enter_context(running_server(directory, *flags, sample=False))
 
         yield start
@@ -104,25 +107,15 @@ def new_client(console: RunningServer, lab: Lab) -> Iterator[Callable[..., Feder
 
 
 @pytest.fixture
-def alice(new_client: Callable[..., FederatedClient]) -> FederatedClient:
-    return new_client().log_in_as("alice")
-
-
-@pytest.fixture
-def bob(new_client: Callable[..., FederatedClient]) -> FederatedClient:
-    return new_client().log_in_as("bob")
-
-
-@pytest.fixture
 def new_tenant(factory: TenantFactory, new_client: Callable[..., FederatedClient]) -> Iterator[NewTenant]:
     """Create users with their own project, logged in."""
     connections: list[Connection] = []
 
-    def create(*console: RunningServer) -> Tenant:
+    def create() -> Tenant:
         project = factory.project()
         user = factory.user(project, default=project)
         connections.append(factory.connect(user, factory.lab.regions[0]))
-        return Tenant(user, connections[-1], new_client(*console).log_in_as(user))
+        return Tenant(user, connections[-1], new_client().log_in_as(user))
 
     yield create
     for connection in connections:

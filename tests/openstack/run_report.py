@@ -5,10 +5,8 @@ import platform
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from lab.cloud import Lab
@@ -20,26 +18,14 @@ SERVICES = ("keystone", "nova", "openstack-placement", "cinder", "glance", "neut
 OUTCOMES = ("passed", "failure", "error", "skipped")
 
 
-class Test(NamedTuple):
-    module: str
-    name: str
-    outcome: str
-
-
-def tests_of(reports: Iterable[Path]) -> list[Test]:
-    cases = (case for report in reports for case in ET.parse(report).iter("testcase"))
-    return [Test(_module(case), case.get("name", ""), _outcome(case)) for case in cases]
-
-
-def seconds_of(reports: Iterable[Path]) -> float:
-    return sum(float(suite.get("time", 0)) for report in reports for suite in ET.parse(report).iter("testsuite"))
-
-
-def page(lab: Lab, tests: list[Test], seconds: float) -> str:
-    counts = Counter(test.outcome for test in tests)
-    modules = sorted({test.module for test in tests})
-    versions = ", ".join(f"{name} {version}" for name, version in versions_in(lab).items())
-    failed = [f"- `{test.module}::{test.name}`" for test in tests if test.outcome in ("failure", "error")]
+def page(lab: Lab, reports: list[ET.Element]) -> str:
+    seconds = sum(float(suite.get("time", 0)) for report in reports for suite in report.iter("testsuite"))
+    cases = [case for report in reports for case in report.iter("testcase")]
+    counts = Counter(_outcome(case) for case in cases)
+    by_module: dict[str, Counter[str]] = {}
+    for case in cases:
+        by_module.setdefault(_module(case), Counter())[_outcome(case)] += 1
+    failed = [f"- `{_module(case)}::{case.get('name')}`" for case in cases if _outcome(case) in ("failure", "error")]
     lines = [
         "# Last full OpenStack test run",
         "",
@@ -50,23 +36,26 @@ def page(lab: Lab, tests: list[Test], seconds: float) -> str:
         f"| when | {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC |",
         f"| console | {__version__}, Python {platform.python_version()} on {platform.machine()} |",
         f"| regions | {', '.join(lab.regions)} |",
-        f"| OpenStack | {versions} |",
+        f"| OpenStack | {_versions(lab)} |",
         f"| seconds | {seconds:.0f}, without lab start-up |",
         *(f"| {name} | {counts[name]} |" for name in OUTCOMES),
         "",
         "| module | tests |",
         "|---|---|",
-        *(f"| {module} | {_outcomes(tests, module)} |" for module in modules),
+        *(
+            f"| {module} | {', '.join(f'{found[name]} {name}' for name in OUTCOMES if found[name])} |"
+            for module, found in sorted(by_module.items())
+        ),
         *(["", "Failed:", "", *failed] if failed else []),
     ]
     return "\n".join(lines) + "\n"
 
 
-def versions_in(lab: Lab) -> dict[str, str]:
+def _versions(lab: Lab) -> str:
     """Return the versions of the packages in the lab."""
     paths = [str(path) for path in lab.plan.venv.glob("lib/python*/site-packages")]
     installed = {found.name: found.version for found in distributions(path=paths)}
-    return {name.removeprefix("openstack-"): installed[name] for name in SERVICES if name in installed}
+    return ", ".join(f"{name.removeprefix('openstack-')} {installed[name]}" for name in SERVICES if name in installed)
 
 
 def _module(case: ET.Element) -> str:
@@ -78,11 +67,6 @@ def _outcome(case: ET.Element) -> str:
     return next((child.tag for child in case if child.tag in OUTCOMES), "passed")
 
 
-def _outcomes(tests: list[Test], module: str) -> str:
-    counts = Counter(test.outcome for test in tests if test.module == module)
-    return ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
-
-
 if __name__ == "__main__":
-    reports = [Path(name) for name in sys.argv[1:]]
-    PAGE.write_text(page(Lab.open(Path(os.environ["LAB"])), tests_of(reports), seconds_of(reports)))
+    reports = [ET.parse(name).getroot() for name in sys.argv[1:]]
+    PAGE.write_text(page(Lab.open(Path(os.environ["LAB"])), reports))

@@ -2,11 +2,11 @@
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from tests.harness import RunningServer
-from tests.openstack.operator_cli import data_dir
 from tests.openstack.reference import Connection
 
 
@@ -14,6 +14,10 @@ class StoredSession(NamedTuple):
     username: str
     project_id: str
     token: str
+
+
+def data_dir(console: RunningServer) -> Path:
+    return console.log_file.parent / "data"
 
 
 def sessions_of(console: RunningServer, username: str) -> list[StoredSession]:

@@ -14,7 +14,7 @@ from lab.cloud import Lab, User, connect
 from tests.openstack.federated_client import FederatedClient
 from tests.openstack.reference import Connection
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 300
 POLL_SECONDS = 0.2
 
 Result = TypeVar("Result")
@@ -25,7 +25,7 @@ def wait_until(attempt: Callable[[], Result | None]) -> Result:
     deadline = time.monotonic() + WAIT_SECONDS
     while not (result := attempt()):
         assert time.monotonic() < deadline, "timed out"
-        time.sleep(POLL_SECONDS)
+        time.sleep(POLL_SECONDS)  # a cloud reports no events
     return result
 
 
@@ -38,8 +38,8 @@ class TenantFactory:
     _users: list[Any] = field(default_factory=list)
     _projects: list[Any] = field(default_factory=list)
 
-    def project(self, **options: Any) -> Any:
-        self._projects.append(self.admin.identity.create_project(name=unique_name("project"), **options))
+    def project(self) -> Any:
+        self._projects.append(self.admin.identity.create_project(name=unique_name("project")))
         return self._projects[-1]
 
     def user(self, *projects: Any, domain_id: str = "default", default: Any = None) -> User:
@@ -55,14 +55,10 @@ class TenantFactory:
         return User(name, password, projects[0].name if projects else None)
 
     @contextmanager
-    def flavor(
-        self, project_id: str, *, ram: int, vcpus: int, name: str | None = None, admin: Connection | None = None
-    ) -> Iterator[Any]:
-        """Create a temporary flavor that only one project can see, in the region of `admin`."""
-        compute = (admin or self.admin).compute
-        created = compute.create_flavor(
-            name=name or unique_name("flavor"), ram=ram, vcpus=vcpus, disk=1, is_public=False
-        )
+    def flavor(self, project_id: str, *, ram: int, vcpus: int) -> Iterator[Any]:
+        """Create a temporary flavor that only one project can see."""
+        compute = self.admin.compute
+        created = compute.create_flavor(name=unique_name("flavor"), ram=ram, vcpus=vcpus, disk=1, is_public=False)
         compute.flavor_add_tenant_access(created, project_id)
         try:
             yield created
@@ -106,27 +102,25 @@ class Tenant:
         """Return the cost per hour by kind, according to the console."""
         return {item["res_type"]: Decimal(item["hour"]) for item in self.client.data("GetConsumptionsEstimated")}
 
-    def volume(self, size: int = 1, **options: Any) -> Any:
-        created = self.cloud.block_storage.create_volume(name="data", size=size, **options)
+    def volume(self, size: int) -> Any:
+        created = self.cloud.block_storage.create_volume(name="data", size=size)
         return self.cloud.block_storage.wait_for_status(created, "available", interval=POLL_SECONDS, wait=WAIT_SECONDS)
 
     def remove_volume(self, volume: Any) -> None:
         self.cloud.block_storage.delete_volume(volume)
         self.cloud.block_storage.wait_for_delete(volume, interval=POLL_SECONDS, wait=WAIT_SECONDS)
 
-    def server(self, flavor: str, image: Any, **options: Any) -> Any:
+    def server(self, flavor: str, image: Any) -> Any:
         """Create a server, which Nova may not have started yet."""
         size = self.cloud.compute.find_flavor(flavor, ignore_missing=False)
-        return self.cloud.compute.create_server(
-            name="web", flavor_id=size.id, image_id=image.id, networks="none", **options
-        )
+        return self.cloud.compute.create_server(name="web", flavor_id=size.id, image_id=image.id, networks="none")
 
     def remove_server(self, server: Any) -> None:
         self.cloud.compute.delete_server(server)
         self.cloud.compute.wait_for_delete(server, interval=POLL_SECONDS, wait=WAIT_SECONDS)
 
-    def image(self, size: int = 1024) -> Any:
-        return self.cloud.image.create_image(name="own", data=b"\0" * size, disk_format="raw", container_format="bare")
+    def image(self) -> Any:
+        return self.cloud.image.create_image(name="own", data=b"\0" * 1024, disk_format="raw", container_format="bare")
 
     def subnet(self) -> Any:
         network = self.cloud.network.create_network(name="own")

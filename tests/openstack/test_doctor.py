@@ -11,16 +11,16 @@ from tests.server.commands.conftest import CommandResult, Run, cloudconsole
 
 __all__ = ["cloudconsole"]
 
-RunDoctor = Callable[..., CommandResult]
+RunDoctor = Callable[[str], CommandResult]
 
 
 @pytest.fixture
 def run_doctor(cloudconsole: Run, lab: Lab, priced_store: Path, tmp_path: Path) -> RunDoctor:
-    """Run the doctor as a user of the cloud, with lines for the endpoint's TOML table."""
+    """Run the doctor as a user of the cloud."""
 
-    def run(user: str, endpoint: str = "", password: str | None = None) -> CommandResult:
-        flags = prepare_console(lab, tmp_path, priced_store, endpoint, {"port": 0})
-        stdin = (password or lab.users[user].password).encode()
+    def run(user: str) -> CommandResult:
+        flags = prepare_console(lab, tmp_path, priced_store, "", {"port": 0})
+        stdin = lab.users[user].password.encode()
         return cloudconsole(
             "doctor", *flags, "--data", tmp_path / "data", "--as", user, "--password-stdin", stdin=stdin
         )
@@ -51,13 +51,3 @@ def test_failed_login_is_explained(run_doctor: RunDoctor, user: str, message: st
     result = run_doctor(user)
     assert result.code == 1
     assert message in result.out
-
-
-def test_configured_name_chooses_the_project(run_doctor: RunDoctor) -> None:
-    assert "works in the project globex" in run_doctor("dave", 'project = "globex"').out
-
-
-def test_region_missing_from_the_catalog_is_a_problem(run_doctor: RunDoctor) -> None:
-    out = run_doctor("alice", 'regions = ["Nowhere"]').out
-    assert "problem  cloud: the region Nowhere is set, but the catalog has no public endpoints there\n" in out
-    assert "problem  cloud: the catalog has no public compute service" in out

@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.app import Console
-from cloudconsole.store.passwords import hash_password
-from cloudconsole.store.tables import accounts
-from tests.backends.embedded.small_cloud import ACME, SmallCloud, at
-from tests.harness import ApiClient, FakeClock, InProcessTransport
-from tests.stores import copy_store, make_store, settings_for
+from tests.backends.embedded.small_cloud import SmallCloud, at
+from tests.harness import FakeClock
+from tests.stores import copy_store, make_store
 
 
 @pytest.fixture(scope="session")
@@ -30,15 +27,3 @@ def cloud(bare_store: Path, tmp_path: Path) -> Iterator[SmallCloud]:
     cloud = SmallCloud(copy_store(bare_store, tmp_path / "small"), FakeClock(at("12:20")))
     yield cloud
     cloud.close()
-
-
-@pytest.fixture
-def served(cloud: SmallCloud) -> Iterator[tuple[SmallCloud, ApiClient]]:
-    """Serve the small cloud through the real actions, with its tenant logged in."""
-    account = {"username": "alice", "role": "tenant", "password_hash": hash_password("pw"), "disabled": False}
-    cloud.insert(accounts, {"id": 1, "tenant_id": ACME.id, "version": 1, **account})
-    transport = InProcessTransport(Console(settings_for(cloud.data_dir, session_idle=86_400), cloud.clock))
-    client = ApiClient(transport)
-    assert client.login("alice", "pw").status == 200
-    yield cloud, client
-    transport.close()

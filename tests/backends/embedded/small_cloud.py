@@ -1,30 +1,29 @@
 """A small cloud of two tenants, modified as an operator would."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import random
+from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Table, insert
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import CacheableResult, Tenant
-from cloudconsole.core.resources import Kind
+from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB, Kind
 from cloudconsole.operator.entities import RESOURCES
-from cloudconsole.operator.resource_and_price_rules import SIZES
-from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
-from cloudconsole.store.base import read_only_engine
 from cloudconsole.store.tables import nodes, prices, tenants
 from tests.harness import FakeClock
 from tests.stores import open_engine, run, store_in, wait_for_replicas
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 NORTH, SOUTH = 1, 2
+NODE_NAMES = {NORTH: "north", SOUTH: "south"}
 ONE = 10**9
 """One unit of the currency, in billionths."""
 
@@ -38,10 +37,23 @@ def at(text: str) -> int:
 LONG_AGO = at("00:00") - 30 * 86_400
 
 
-def with_operator_names(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace column names with the names that operators use."""
-    columns = {column: name for name, column in SIZES.items()}
-    return {columns.get(name, name): value for name, value in sizes.items()}
+def random_resource(rng: random.Random, number: int) -> dict[str, Any]:
+    """Return the row of a resource of any kind, which may start or end around noon."""
+    kind = rng.choice(KINDS)
+    started = rng.choice([LONG_AGO + rng.randrange(86_400), at("11:30") + rng.randrange(7200), at("12:00")])
+    return {
+        "id": f"r{number}",
+        "tenant_id": rng.choice([ACME.id, ACME.id, RIVAL.id]),
+        "kind": kind,
+        "name": "r",
+        "node_id": None if kind in NODELESS else rng.choice([NORTH, SOUTH]),
+        "vcpus": rng.randint(1, 64) if kind == "instance" else 0,
+        "ram_mb": rng.randint(1, 70_000) if kind == "instance" else 0,
+        "disk_gb": rng.randint(0, 99) if kind == "instance" else 0,
+        "size_gb": rng.randint(1, 5000) if kind in SIZED_IN_GB else 0,
+        "started_at": started,
+        "ended_at": rng.choice([None, None, started + rng.randrange(7200), max(started, at("12:00")), at("18:00")]),
+    }
 
 
 class SmallCloud:
@@ -70,8 +82,8 @@ class SmallCloud:
             connection.execute(insert(table), [dict(row) for row in rows])
 
     def add_tenants_and_nodes(self) -> None:
-        self.insert(tenants, {"id": ACME.id, "name": "acme"}, {"id": RIVAL.id, "name": "rival"})
-        self.insert(nodes, {"id": NORTH, "name": "north"}, {"id": SOUTH, "name": "south"})
+        self.insert(tenants, *({"id": tenant.id, "name": tenant.username} for tenant in (ACME, RIVAL)))
+        self.insert(nodes, *({"id": node_id, "name": name} for node_id, name in NODE_NAMES.items()))
 
     def price(
         self, kind: str, unit: str, billionths: int, *, node: int | None = None, since: int = 0, of: str | None = None
@@ -79,50 +91,23 @@ class SmallCloud:
         row = {"kind": kind, "unit": unit, "node_id": node, "start": since, "billionths": billionths, "type": of}
         self.insert(prices, row)
 
-    def record(
-        self, kind: Kind, *, since: int = LONG_AGO, until: int | None = None, tenant: Tenant = ACME, **more: Any
-    ) -> str:
+    def record(self, kind: Kind, *, since: int = LONG_AGO, until: int | None = None, **more: Any) -> None:
         """Record a resource, by default on the node north if its kind has a node, and end it if `until` is given."""
         self._recorded += 1
         resource_id = f"r-{self._recorded}"
-        on_no_node = kind in ("security_group", "keypair")
-        node = more.pop("node", None if on_no_node else NORTH)
-        values = {"id": resource_id, "kind": kind, "name": resource_id, **with_operator_names(more)}
-        names = {"tenant": self.name_of(tenants, tenant.id), "node": self.name_of(nodes, node)}
-        with self.transaction() as transaction:
-            RESOURCES.add(transaction, {**names, **values, "started": format_utc(since)})
+        node = None if kind in NODELESS else NODE_NAMES[more.pop("node", NORTH)]
+        names = {"tenant": ACME.username, "id": resource_id, "kind": kind, "name": resource_id, "node": node}
+        with operator_transaction(self.engine, actor="tests", now=int(self.clock.now()), force=True) as transaction:
+            RESOURCES.add(transaction, {**names, **more, "started": format_utc(since)})
             if until is not None:
                 RESOURCES.end(transaction, resource_id, format_utc(until))
-        return resource_id
-
-    def volume(self, size: int = 1, **more: Any) -> str:
-        return self.record("volume", size_gb=size, **more)
-
-    def instance(self, vcpus: int = 1, ram_mb: int = 1024, **more: Any) -> str:
-        return self.record("instance", vcpus=vcpus, ram_mb=ram_mb, **more)
-
-    def end(self, resource_id: str, moment: int) -> None:
-        with self.transaction() as transaction:
-            RESOURCES.end(transaction, resource_id, format_utc(moment))
-
-    def resize(self, resource_id: str, *, node: int | None = None, **changes: Any) -> None:
-        moved = {} if node is None else {"node": self.name_of(nodes, node)}
-        with self.transaction() as transaction:
-            RESOURCES.change(transaction, resource_id, moved | with_operator_names(changes))
-
-    @contextmanager
-    def transaction(self) -> Iterator[OperatorTransaction]:
-        """Open a transaction whose changes all readers have seen when it ends."""
-        with operator_transaction(self.engine, actor="tests", now=int(self.clock.now()), force=True) as transaction:
-            yield transaction
         wait_for_replicas(self.data_dir)
 
-    def name_of(self, table: Table, row_id: int | None) -> str | None:
-        with read_only_engine(self.engine).connect() as connection:
-            return connection.scalar(select(table.c.name).where(table.c.id == row_id))
+    def volume(self, size: int = 1, **more: Any) -> None:
+        self.record("volume", size=size, **more)
 
-    def connect(self) -> Connection:
-        return self.engine.connect()
+    def instance(self, vcpus: int = 1, ram: int = 1024, **more: Any) -> None:
+        self.record("instance", vcpus=vcpus, ram=ram, **more)
 
     # Tenant reads
 
@@ -136,14 +121,17 @@ class SmallCloud:
     def volume_cost(self) -> Decimal:
         return self.hourly().get("volume", Decimal(0))
 
+    def usage_limits(self, tenant: Tenant = ACME) -> CacheableResult[UsageLimits]:
+        return run(self.cloud.usage_limits(tenant))
+
     def usage(self, tenant: Tenant = ACME) -> UsageLimits:
-        return run(self.cloud.usage_limits(tenant)).record
+        return self.usage_limits(tenant).record
 
-    def urls(self, tenant: Tenant = ACME) -> list[UrlItem]:
-        return run(self.content.urls(tenant)).record
+    def urls(self) -> list[UrlItem]:
+        return run(self.content.urls(ACME)).record
 
-    def domain(self, domain_id: str, tenant: Tenant = ACME) -> DomainDetail:
-        return run(self.content.domain(tenant, domain_id)).record
+    def domain(self, domain_id: str) -> DomainDetail:
+        return run(self.content.domain(ACME, domain_id)).record
 
     def news(self) -> CacheableResult[list[NewsItem]]:
         return run(self.content.news())

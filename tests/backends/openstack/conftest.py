@@ -1,4 +1,4 @@
-"""A fake cloud, a small OpenStack on it, and the client of the requests."""
+"""A fake cloud, and a small OpenStack on it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,6 @@ from shutil import copytree
 
 import pytest
 
-from cloudconsole.core.ports import ClientInfo
 from tests.backends.openstack.fake_cloud import FakeCloud
 from tests.backends.openstack.recordings import HOUR
 from tests.backends.openstack.small_openstack import SmallOpenStack
@@ -17,11 +16,6 @@ from tests.harness import FakeClock
 def cloud() -> Iterator[FakeCloud]:
     with FakeCloud() as fake:
         yield fake
-
-
-@pytest.fixture
-def client_info() -> ClientInfo:
-    return ClientInfo("203.0.113.7", "0123456789abcdef")
 
 
 @pytest.fixture

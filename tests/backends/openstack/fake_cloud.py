@@ -4,7 +4,7 @@
         cloud.respond("GET", "/v2.1/limits", Reply(body={"limits": {}}))
 
 The replies of a path are sent in turn, and the last one repeatedly; a function is called for each request. All requests
-are in `requests`, with the number of their connection.
+are in `requests`, with the number of their connection. Coroutines wait for events in it with `asyncio.to_thread`.
 """
 
 import json
@@ -47,22 +47,23 @@ class Reply:
     then: Literal["keep", "close"] = "keep"
     """What happens to the connection; `close` is not announced."""
     instead: Literal["freeze", "reset", "hang up", "cut"] | None = None
-    """Freeze until `thaw`; reset or close without sending a byte; cut the response off in the middle."""
+    """Freeze until `resume`, then respond; reset or close without sending a byte; cut off in the middle."""
 
+
+WAIT_SECONDS = 300
 
 Replies = tuple[Reply | Callable[[RecordedRequest], Reply], ...]
 
 
 class FakeCloud:
-    """`address` is where it listens; `max_concurrent` is the highest number of concurrent requests."""
+    """`address` is where it listens."""
 
     def __init__(self, *, tls: bool = False, requires_client_certificate: bool = False) -> None:
         self.requests: list[RecordedRequest] = []
-        self.max_concurrent = 0
-        self._in_progress = 0
         self._replies: dict[tuple[str, str], Replies] = {}
         self._served: dict[tuple[str, str], int] = {}
-        self._lock = threading.Lock()
+        self._disconnects = 0
+        self._changed = threading.Condition()
         self._resumed = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.cloud = self
@@ -87,20 +88,29 @@ class FakeCloud:
         """Return method and path of all requests."""
         return [(request.method, request.path) for request in self.requests]
 
+    def wait_for_requests(self, number: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.requests) >= number, WAIT_SECONDS)
+
+    def wait_for_disconnects(self, number: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._disconnects >= number, WAIT_SECONDS)
+
+    def count_disconnect(self) -> None:
+        with self._changed:
+            self._disconnects += 1
+            self._changed.notify_all()
+
     def reply_to(self, request: RecordedRequest) -> Reply:
-        with self._lock:
+        with self._changed:
             self.requests.append(request)
+            self._changed.notify_all()
             key = request.method, request.path
             replies = self._replies.get(key, (Reply(404, {"error": {"code": 404}}),))
             number = self._served.get(key, 0)
             self._served[key] = number + 1
         reply = replies[min(number, len(replies) - 1)]
         return reply if isinstance(reply, Reply) else reply(request)
-
-    def count_in_progress(self, number: int) -> None:
-        with self._lock:
-            self._in_progress += number
-            self.max_concurrent = max(self.max_concurrent, self._in_progress)
 
     def wait(self, reply: Reply) -> None:
         if reply.instead == "freeze":
@@ -138,6 +148,7 @@ class _Server(ThreadingHTTPServer):
                 super().process_request_thread(secured, client_address)
         finally:
             self._open.discard(request)
+            self.cloud.count_disconnect()
 
     def shutdown_request(self, request: Any) -> None:
         # A graceful shutdown would come before the reset.
@@ -156,7 +167,7 @@ class _Server(ThreadingHTTPServer):
 
 def _handshake(tls: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket | None:
     secured = tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-    secured.settimeout(10)
+    secured.settimeout(WAIT_SECONDS)
     try:
         secured.do_handshake()
     except OSError:
@@ -188,13 +199,9 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         cloud = self.server.cloud
-        cloud.count_in_progress(1)
-        try:
-            request = RecordedRequest(self.command, parts.path, query, self.headers, body, self._connection_number)
-            reply = cloud.reply_to(request)
-            cloud.wait(reply)
-        finally:
-            cloud.count_in_progress(-1)
+        request = RecordedRequest(self.command, parts.path, query, self.headers, body, self._connection_number)
+        reply = cloud.reply_to(request)
+        cloud.wait(reply)
         self._send(reply)
 
     do_GET = do_HEAD = do_POST = do_DELETE = _respond  # noqa: N815

@@ -24,6 +24,7 @@ def pages(name: str) -> list[Any]:
     return [json.loads(file.read_text()) for file in sorted(DIRECTORY.glob(f"{name}_page?.json"))]
 
 
-def whole(name: str, key: str) -> Any:
-    """Return all pages of a recorded list as one."""
-    return {key: [item for page in pages(name) for item in page[key]]}
+def recorded_items(name: str) -> list[Any]:
+    """Return the items of all pages of a recorded list."""
+    key = name.split("_")[1]
+    return [item for page in pages(name) for item in page[key]]

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import insert
 
-from cloudconsole.backends.openstack.client import OpenStackClient
 from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.core.ports import CacheableResult, ClientInfo, CloudCredentials, Tenant
@@ -17,10 +16,11 @@ from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
 from cloudconsole.store.observed_resources import ObservedResources
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.reader import SqliteReader
-from cloudconsole.store.tables import nodes, prices
+from cloudconsole.store.tables import prices
+from tests.backends.openstack.clients import client_limits, open_client
 from tests.backends.openstack.fake_cloud import FakeCloud, RecordedRequest, Reply
-from tests.backends.openstack.recordings import PROJECT, recorded, whole
-from tests.harness import FakeClock, client_ssl_context
+from tests.backends.openstack.recordings import PROJECT, recorded, recorded_items
+from tests.harness import FakeClock
 
 ENDPOINT = "https://keystone.example:5000"
 ONE = 10**9
@@ -31,7 +31,7 @@ BASES = {
     "image": "/v2",
     "load-balancer": "/v2",
 }
-NO_CACHING = ClientLimits(cache_seconds=0, flavor_seconds=0)
+NO_CACHING = client_limits(cache_seconds=0, flavor_seconds=0)
 
 Result = TypeVar("Result")
 
@@ -63,13 +63,10 @@ class SmallOpenStack:
         self.respond_json(region, "compute", "/limits", recorded("nova_limits"))
         self.respond_json(region, "volume", "/limits", recorded("cinder_limits"))
         self.respond_json(region, "network", f"/quotas/{PROJECT}/details.json", recorded("neutron_quota_details"))
-        self.respond_json(region, "compute", "/flavors/detail", whole("nova_flavors", "flavors"))
-        self.set_servers(
-            region, whole("nova_servers", "servers")["servers"], whole("nova_servers_changed", "servers")["servers"]
-        )
-        self.set_items(region, "volumes", whole("cinder_volumes", "volumes")["volumes"])
-        self.set_items(region, "images", whole("glance_images", "images")["images"])
-        self.set_items(region, "loadbalancers", whole("octavia_loadbalancers", "loadbalancers")["loadbalancers"])
+        self.respond_json(region, "compute", "/flavors/detail", {"flavors": recorded_items("nova_flavors")})
+        self.set_servers(region, recorded_items("nova_servers"), recorded_items("nova_servers_changed"))
+        for name in ("cinder_volumes", "glance_images", "octavia_loadbalancers"):
+            self.set_items(region, name.partition("_")[2], recorded_items(name))
 
     def respond(
         self, region: str, service: str, path: str, *replies: Reply | Callable[[RecordedRequest], Reply]
@@ -109,17 +106,8 @@ class SmallOpenStack:
 
     # Operator changes
 
-    def price(
-        self,
-        kind: str,
-        unit: str,
-        billionths: int = ONE,
-        *,
-        node: int | None = None,
-        since: int = 0,
-        of: str | None = None,
-    ) -> None:
-        row = {"kind": kind, "unit": unit, "node_id": node, "start": since, "billionths": billionths, "type": of}
+    def price(self, kind: str, unit: str, billionths: int = ONE, *, since: int = 0, of: str | None = None) -> None:
+        row = {"kind": kind, "unit": unit, "start": since, "billionths": billionths, "type": of}
         with opened(self.data_dir, "cloud") as engine, engine.begin() as connection:
             connection.execute(insert(prices).values(row))
 
@@ -128,10 +116,6 @@ class SmallOpenStack:
             if kind != but:
                 self.price(kind, unit)
 
-    def add_node(self, node_id: int, name: str) -> None:
-        with opened(self.data_dir, "cloud") as engine, engine.begin() as connection:
-            connection.execute(insert(nodes).values(id=node_id, name=name))
-
     # Tenant reads
 
     def tenant(self, token: str = "token", *, user: str = "ruth", project: str = PROJECT) -> Tenant:
@@ -139,41 +123,37 @@ class SmallOpenStack:
         return Tenant(1, user, credentials, ClientInfo("203.0.113.7", "request-1"))
 
     @asynccontextmanager
-    async def console(self, client_limits: ClientLimits = NO_CACHING) -> AsyncIterator[OpenStackCloud]:
+    async def console(self, limits: ClientLimits) -> AsyncIterator[OpenStackCloud]:
         """Run the cloud backend of a console worker."""
-        reader, engine, client = (
-            SqliteReader(self.data_dir),
-            open_engine(self.data_dir, "activity"),
-            OpenStackClient(client_limits, client_ssl_context()),
-        )
-        endpoints = {ENDPOINT: CloudEndpoint(self.endpoint, client)}
+        reader, engine = SqliteReader(self.data_dir), open_engine(self.data_dir, "activity")
         observed = ObservedResources(reader, engine, self._write)
-        cloud = OpenStackCloud(endpoints, PlaintextCipher(), reader, observed, client_limits, self.clock, self.zone)
-        try:
-            yield cloud
-        finally:
-            await cloud.close()
-            await client.close()
-            engine.dispose()
-            reader.close()
+        async with open_client(limits) as client:
+            endpoints = {ENDPOINT: CloudEndpoint(self.endpoint, client)}
+            cloud = OpenStackCloud(endpoints, PlaintextCipher(), reader, observed, limits, self.clock, self.zone)
+            try:
+                yield cloud
+            finally:
+                await cloud.close()
+                engine.dispose()
+                reader.close()
 
     def run(
-        self, use: Callable[[OpenStackCloud], Coroutine[Any, Any, Result]], client_limits: ClientLimits = NO_CACHING
+        self, use: Callable[[OpenStackCloud], Coroutine[Any, Any, Result]], limits: ClientLimits = NO_CACHING
     ) -> Result:
         async def scenario() -> Result:
-            async with self.console(client_limits) as cloud:
+            async with self.console(limits) as cloud:
                 return await use(cloud)
 
         return asyncio.run(scenario())
 
-    def limits(self, tenant: Tenant | None = None) -> CacheableResult[UsageLimits]:
-        return self.run(lambda cloud: cloud.usage_limits(tenant or self.tenant()))
+    def limits(self) -> CacheableResult[UsageLimits]:
+        return self.run(lambda cloud: cloud.usage_limits(self.tenant()))
 
     def flavors(self) -> CacheableResult[Flavors]:
         return self.run(lambda cloud: cloud.flavors(self.tenant()))
 
-    def consumption(self, client_limits: ClientLimits = NO_CACHING) -> CacheableResult[list[ConsumptionItem]]:
-        return self.run(lambda cloud: cloud.consumption(self.tenant()), client_limits)
+    def consumption(self, limits: ClientLimits = NO_CACHING) -> CacheableResult[list[ConsumptionItem]]:
+        return self.run(lambda cloud: cloud.consumption(self.tenant()), limits)
 
     def hourly(self) -> dict[str, str]:
         return hourly(self.consumption())

@@ -16,13 +16,13 @@ from cloudconsole.backends.openstack.billable import (
     ListedVolume,
 )
 from cloudconsole.core.resources import Amounts
-from tests.backends.openstack.recordings import DELETED_SERVER, HOUR, PROJECT, recorded, whole
+from tests.backends.openstack.recordings import DELETED_SERVER, HOUR, PROJECT, recorded, recorded_items
 
 GB = 1024**3
 
 
 def server(**changes: Any) -> ListedServer:
-    raw = whole("nova_servers_changed", "servers")["servers"][0] | changes
+    raw = recorded_items("nova_servers_changed")[0] | changes
     return msgspec.convert({name: value for name, value in raw.items() if value is not ...}, ListedServer)
 
 
@@ -39,7 +39,7 @@ def billable_servers(listed: ListedServer, since: float = HOUR) -> list[Billable
 
 @pytest.fixture
 def non_utc_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set a local time zone other than UTC."""
+    """Set a local time zone other than UTC: a time without a zone is UTC all the same."""
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     yield
@@ -47,14 +47,8 @@ def non_utc_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.usefixtures("non_utc_host")
-def test_time_without_a_zone_is_utc() -> None:
-    ended = {"status": "DELETED", "OS-SRV-USG:terminated_at": "2026-11-15T20:10:00.000000"}
-    assert [resource.ended_at for resource in billable_servers(server(**ended))] == [HOUR + 600]
-
-
 def test_servers_have_flavor_amounts_and_deleted_ones_an_end() -> None:
-    raw = [*whole("nova_servers", "servers")["servers"], *whole("nova_servers_changed", "servers")["servers"]]
+    raw = [*recorded_items("nova_servers"), *recorded_items("nova_servers_changed")]
     found = list(billable.servers("north", msgspec.convert(raw, list[ListedServer]), HOUR))
     assert {resource.type: resource.amounts for resource in found} == {
         "m1.tiny": Amounts(items=1, vcpus=1, ram_mb=512, ram_gb=1),
@@ -65,11 +59,12 @@ def test_servers_have_flavor_amounts_and_deleted_ones_an_end() -> None:
     assert [resource.id for resource in found if resource.ended_at is not None] == [DELETED_SERVER]
 
 
-@pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "SHELVED_OFFLOADED", "RESIZE", "WHATEVER"])
+@pytest.mark.parametrize("status", ["ACTIVE", "ERROR", "SHELVED_OFFLOADED", "WHATEVER"])
 def test_a_server_counts_in_every_state(status: str) -> None:
     assert [resource.ended_at for resource in billable_servers(server(status=status))] == [None]
 
 
+@pytest.mark.usefixtures("non_utc_host")
 @pytest.mark.parametrize("status", ["DELETED", "SOFT_DELETED"])
 @pytest.mark.parametrize(
     ("terminated", "updated", "ended_at"),
@@ -90,7 +85,7 @@ def test_a_deleted_server_counts_if_it_ended_in_the_hour(
     assert [resource.ended_at for resource in found] == ([] if ended_at is None else [ended_at])
 
 
-@pytest.mark.parametrize(("ram", "ram_gb"), [(0, 0), (1, 1), (1023, 1), (1024, 1), (1025, 2), (2**60 + 1, 2**50 + 1)])
+@pytest.mark.parametrize(("ram", "ram_gb"), [(0, 0), (1, 1), (1024, 1), (1025, 2), (2**60 + 1, 2**50 + 1)])
 def test_ram_is_rounded_up_to_whole_gb(ram: int, ram_gb: int) -> None:
     (resource,) = billable_servers(server(flavor={"original_name": "f", "vcpus": 1, "ram": ram}))
     assert (resource.amounts.ram_mb, resource.amounts.ram_gb) == (ram, ram_gb)
@@ -115,13 +110,6 @@ def test_malformed_server_is_rejected(malformed: dict[str, Any]) -> None:
 # Volumes
 
 
-def test_volumes_have_a_size_and_a_type_name() -> None:
-    listed = msgspec.convert(whole("cinder_volumes", "volumes")["volumes"], list[ListedVolume])
-    found = list(billable.volumes("north", listed))
-    assert sorted(resource.amounts.size_gb for resource in found) == [1, 2, 3]
-    assert {resource.type for resource in found} == {"__DEFAULT__"}
-
-
 def test_volume_without_size_or_type_counts_as_one_untyped_gb() -> None:
     (resource,) = billable.volumes("north", [ListedVolume("v", 0, None)])
     assert (resource.amounts.size_gb, resource.type) == (1, None)
@@ -131,7 +119,7 @@ def test_volume_without_size_or_type_counts_as_one_untyped_gb() -> None:
 
 
 def test_own_images_with_data_count_once_even_if_hidden() -> None:
-    raw = [*whole("glance_images", "images")["images"], *recorded("glance_images_hidden")["images"]]
+    raw = [*recorded_items("glance_images"), *recorded("glance_images_hidden")["images"]]
     found = list(billable.images("north", msgspec.convert([*raw, *raw], list[ListedImage]), PROJECT))
     assert len(raw) == 4
     assert [resource.amounts.size_gb for resource in found] == [1, 1, 1]
@@ -166,7 +154,7 @@ def test_an_image_with_data_counts_and_must_have_a_size(status: str) -> None:
 
 
 def test_own_load_balancers_count_in_every_state_but_deleted() -> None:
-    listed = msgspec.convert(whole("octavia_loadbalancers", "loadbalancers")["loadbalancers"], list[ListedBalancer])
+    listed = msgspec.convert(recorded_items("octavia_loadbalancers"), list[ListedBalancer])
     assert len(list(billable.balancers("north", listed, PROJECT))) == 2
     others = [
         ListedBalancer("a", PROJECT, "ERROR"),

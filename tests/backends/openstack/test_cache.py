@@ -1,6 +1,7 @@
 """Single-flight cache: shared reads, expiry, eviction and failures."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -9,10 +10,10 @@ import pytest
 from cloudconsole.backends.openstack.cache import CachedRead, SingleFlightCache
 from cloudconsole.backends.openstack.client import TokenRejected
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
-from cloudconsole.backends.openstack.config import ClientLimits
-from cloudconsole.spec.errors import LoginRequired, UpstreamFailed
-from tests.backends.openstack.fake_cloud import RecordedRequest, Reply
-from tests.backends.openstack.recordings import HOUR, recorded
+from cloudconsole.spec.errors import UpstreamFailed
+from tests.backends.openstack.clients import client_limits
+from tests.backends.openstack.fake_cloud import WAIT_SECONDS, RecordedRequest, Reply
+from tests.backends.openstack.recordings import HOUR
 from tests.backends.openstack.small_openstack import SmallOpenStack
 from tests.harness import FakeClock
 
@@ -39,6 +40,10 @@ class ReadSource:
         return asyncio.create_task(self.get(key, token))
 
 
+def fail(_token: str) -> str:
+    raise UpstreamFailed
+
+
 def run_async(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
     def run() -> None:
         asyncio.run(test())
@@ -56,41 +61,26 @@ async def run_pending_tasks() -> None:
 async def test_concurrent_requests_for_one_key_share_a_read() -> None:
     source = ReadSource()
     waiting = [source.start(token=f"t{number}") for number in range(10)]
+    other = source.start("another key")
     await run_pending_tasks()
     source.release.set()
     assert {(await each).value for each in waiting} == {"by t0"}
-    assert source.reads_started == 1
-
-
-@run_async
-async def test_different_keys_are_read_separately() -> None:
-    source = ReadSource()
-    waiting = [source.start("k1"), source.start("k2")]
-    await run_pending_tasks()
-    source.release.set()
-    await asyncio.gather(*waiting)
+    assert (await other).value == "by t"
     assert source.reads_started == 2
 
 
 @run_async
-async def test_read_is_cached_only_for_its_lifetime() -> None:
-    source = ReadSource()
-    source.release.set()
-    await source.get()
-    await run_pending_tasks()
-    for moment, is_cached in ((1000, True), (1004.9, True), (1005, False), (999.9, False)):
-        source.clock.moment = moment
-        assert (source.cache.cached("k", 5) is not None) == is_cached
-
-
-@run_async
-async def test_age_counts_from_the_start_of_the_read() -> None:
+async def test_read_is_cached_only_for_its_lifetime_from_its_start() -> None:
     source = ReadSource()
     waiting = source.start()
     await run_pending_tasks()
     source.clock.moment = 1003
     source.release.set()
     assert (await waiting).read_at == 1000
+    await run_pending_tasks()
+    for moment, is_cached in ((1000, True), (1004.9, True), (1005, False), (999.9, False)):
+        source.clock.moment = moment
+        assert (source.cache.cached("k", 5) is not None) == is_cached
 
 
 @run_async
@@ -106,10 +96,6 @@ async def test_zero_lifetime_caches_nothing() -> None:
 @run_async
 async def test_failure_reaches_all_waiters_and_is_not_cached() -> None:
     source = ReadSource()
-
-    def fail(_token: str) -> str:
-        raise UpstreamFailed
-
     source.result_for = fail
     waiting = [source.start() for _ in range(3)]
     await run_pending_tasks()
@@ -137,10 +123,6 @@ async def test_read_continues_when_its_first_waiter_is_cancelled() -> None:
 async def test_failure_without_waiters_is_ignored() -> None:
     """Otherwise the event loop would report it, which is an error in tests."""
     source = ReadSource()
-
-    def fail(_token: str) -> str:
-        raise UpstreamFailed
-
     source.result_for = fail
     waiting = source.start()
     await run_pending_tasks()
@@ -215,9 +197,10 @@ def test_concurrent_and_later_requests_share_a_cloud_read(openstack: SmallOpenSt
         openstack.clock.moment += 4
         assert (await cloud.usage_limits(openstack.tenant("another token"))).read_at == HOUR + 1200
         openstack.clock.moment += 1
-        assert (await cloud.usage_limits(openstack.tenant())).read_at == HOUR + 1205
+        renewed = await cloud.usage_limits(openstack.tenant())
+        assert (renewed.read_at, renewed.expires_at) == (HOUR + 1205, HOUR + 1210)
 
-    openstack.run(use, ClientLimits(cache_seconds=5))
+    openstack.run(use, client_limits())
     assert len(openstack.requests_to("/v2.1/limits")) == 2
 
 
@@ -228,53 +211,28 @@ def test_flavors_are_cached_longer(openstack: SmallOpenStack) -> None:
             result = await cloud.flavors(openstack.tenant())
             assert (result.read_at, result.expires_at) == (HOUR, HOUR + 300)
 
-    openstack.run(use, ClientLimits())
+    openstack.run(use, client_limits())
     assert len(openstack.requests_to("/flavors/detail")) == 1
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
-def test_concurrent_users_never_see_each_others_data(openstack: SmallOpenStack, seconds: int) -> None:
-    """All use one project and endpoint, and each gets the response to its own token."""
+def test_concurrent_users_and_projects_never_see_each_others_data(openstack: SmallOpenStack, seconds: int) -> None:
+    """Each gets the response to its own token."""
+    all_arrived = threading.Barrier(8, timeout=WAIT_SECONDS)
 
     def by_token(request: RecordedRequest) -> Reply:
-        cores = int(request.headers["X-Auth-Token"])
-        absolute = recorded("nova_limits")["limits"]["absolute"] | {"maxTotalCores": cores}
-        return Reply(body={"limits": {"absolute": absolute}}, seconds=0.02)
+        all_arrived.wait()
+        flavor = {"id": request.headers["X-Auth-Token"], "name": "f", "vcpus": 1, "ram": 1, "disk": 1}
+        return Reply(body={"flavors": [flavor]})
 
-    openstack.respond("north", "compute", "/limits", by_token)
-    tenants = {str(cores): openstack.tenant(str(cores), user=f"user-{cores}") for cores in range(1, 9)}
+    openstack.respond("north", "compute", "/flavors/detail", by_token)
+    users = {f"token-{number}": {"user": f"user-{number}"} for number in range(4)}
+    projects = {f"token-{number}": {"project": f"project-{number}"} for number in range(4, 8)}
+    tenants = [(token, openstack.tenant(token, **own)) for token, own in (users | projects).items()] * 3
 
     async def use(cloud: OpenStackCloud) -> None:
         for _ in range(3):
-            reads = [(token, cloud.usage_limits(tenant)) for token, tenant in tenants.items() for _ in range(3)]
-            for (token, _), result in zip(reads, await asyncio.gather(*(read for _, read in reads)), strict=True):
-                assert result.record.max_total_cores == int(token)
+            results = await asyncio.gather(*(cloud.flavors(tenant) for _, tenant in tenants))
+            assert [result.record.flavors[0].id for result in results] == [token for token, _ in tenants]
 
-    openstack.run(use, ClientLimits(cache_seconds=seconds))
-
-
-@pytest.mark.parametrize("changes", [{"user": "u2"}, {"project": "p2"}])
-def test_users_and_projects_do_not_share_reads(openstack: SmallOpenStack, changes: dict[str, str]) -> None:
-    async def use(cloud: OpenStackCloud) -> None:
-        await cloud.flavors(openstack.tenant())
-        await cloud.flavors(openstack.tenant(**changes))
-
-    openstack.run(use, ClientLimits())
-    assert len(openstack.requests_to("/flavors/detail")) == 2
-
-
-def test_rejected_token_does_not_fail_another_session(openstack: SmallOpenStack) -> None:
-    def reply(request: RecordedRequest) -> Reply:
-        is_rejected = request.headers["X-Auth-Token"] == "dead"
-        return Reply(401, seconds=0.05) if is_rejected else Reply(body=recorded("nova_limits"))
-
-    openstack.respond("north", "compute", "/limits", reply)
-
-    async def use(cloud: OpenStackCloud) -> None:
-        reads = [cloud.usage_limits(openstack.tenant(token)) for token in ("dead", "good")]
-        dead, good = await asyncio.gather(*reads, return_exceptions=True)
-        assert isinstance(dead, LoginRequired)
-        assert not isinstance(good, BaseException)
-        assert good.record.max_total_cores == 20
-
-    openstack.run(use)
+    openstack.run(use, client_limits(flavor_seconds=seconds))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cloudconsole.backends.openstack.flavors import ListedFlavor, merge_flavors
-from tests.backends.openstack.recordings import whole
+from tests.backends.openstack.recordings import recorded_items
 
 
 def flavor(flavor_id: str, name: str = "m1.small", vcpus: int = 1, ram: int = 2048, disk: int = 20) -> ListedFlavor:
@@ -14,7 +14,7 @@ def flavor(flavor_id: str, name: str = "m1.small", vcpus: int = 1, ram: int = 20
 
 
 def test_recorded_flavors_are_sorted_by_size_and_keep_their_ids() -> None:
-    listed = msgspec.convert(whole("nova_flavors", "flavors")["flavors"], list[ListedFlavor])
+    listed = msgspec.convert(recorded_items("nova_flavors"), list[ListedFlavor])
     record = merge_flavors([listed])
     assert [(each.name, each.vcpus, each.ram, each.disk) for each in record.flavors] == [
         ("m1.tiny", 1, 512, 1),

@@ -22,20 +22,12 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "token-keys"
 
 
-def test_encrypted_token_is_decrypted(file: Path) -> None:
-    cipher = TokenCipher(file)
-    assert cipher.decrypt(cipher.encrypt(TOKEN)) == TOKEN
-
-
-def test_ciphertext_is_opaque_and_unique(file: Path) -> None:
+def test_ciphertext_is_opaque_and_unique_and_can_be_decrypted(file: Path) -> None:
     cipher = TokenCipher(file)
     one, other = cipher.encrypt(TOKEN), cipher.encrypt(TOKEN)
     assert one != other
     assert TOKEN.encode() not in one
-
-
-def test_another_cipher_with_the_same_keys_decrypts(file: Path) -> None:
-    assert TokenCipher(file).decrypt(TokenCipher(file).encrypt(TOKEN)) == TOKEN
+    assert cipher.decrypt(one) == TokenCipher(file).decrypt(other) == TOKEN
 
 
 @pytest.mark.parametrize("encrypted", [b"", b"garbled", b"\xff\0"])
@@ -43,36 +35,11 @@ def test_garbage_decrypts_to_none(file: Path, encrypted: bytes) -> None:
     assert TokenCipher(file).decrypt(encrypted) is None
 
 
-def test_token_encrypted_with_other_keys_decrypts_to_none(file: Path) -> None:
-    assert TokenCipher(file).decrypt(TokenCipher(file.with_name("other")).encrypt(TOKEN)) is None
-
-
-def test_modified_ciphertext_decrypts_to_none(file: Path) -> None:
-    cipher = TokenCipher(file)
-    encrypted = bytearray(cipher.encrypt(TOKEN))
-    encrypted[20] ^= 1
-    assert cipher.decrypt(bytes(encrypted)) is None
-
-
 def test_invalid_key_file_is_rejected_at_start(file: Path) -> None:
     file.write_bytes(b"garbled")
     file.chmod(0o600)
     with pytest.raises(KeyFileError):
         TokenCipher(file)
-
-
-def test_token_survives_one_rotation(file: Path) -> None:
-    cipher = TokenCipher(file)
-    encrypted = cipher.encrypt(TOKEN)
-    rotate_keys(file)
-    assert cipher.decrypt(encrypted) == TokenCipher(file).decrypt(encrypted) == TOKEN
-
-
-def test_token_is_lost_after_two_rotations(file: Path) -> None:
-    encrypted = TokenCipher(file).encrypt(TOKEN)
-    rotate_keys(file)
-    rotate_keys(file)
-    assert TokenCipher(file).decrypt(encrypted) is None
 
 
 def test_token_under_a_new_key_is_decrypted_immediately(file: Path) -> None:
@@ -91,11 +58,12 @@ def test_new_key_is_used_after_one_second(file: Path, seconds: float, number: in
     assert Fernet(read_keys(file)[number]).decrypt(cipher.encrypt(TOKEN)) == TOKEN.encode()
 
 
-def test_removed_key_no_longer_decrypts(file: Path) -> None:
+def test_token_survives_one_rotation_but_not_two(file: Path) -> None:
     clock = FakeTimer()
     cipher = TokenCipher(file, clock)
     encrypted = cipher.encrypt(TOKEN)
     rotate_keys(file)
+    assert TokenCipher(file).decrypt(encrypted) == TOKEN
     rotate_keys(file)
     clock.now += 1
     assert cipher.decrypt(encrypted) is None
