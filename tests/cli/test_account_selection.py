@@ -50,29 +50,48 @@ def test_earlier_sources_take_precedence() -> None:
         assert account(*sources, last_login=last())[1] == username
 
 
-def test_last_login_alone_selects_the_account() -> None:
-    assert account(flags(), environment(), openstack(), last_login=last(region="r")) == (HERE, "last", "r", None)
-
-
 def test_missing_console_url_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no console URL"):
         choose_account([flags(username="f"), openstack("o")], None)
 
 
-@pytest.mark.parametrize("lower", [profile(HERE, "alice", region="r", password=True), last(HERE, "alice", region="r")])
-def test_source_with_another_console_is_ignored(lower: Source) -> None:
-    is_last = lower.name == "last"
-    found = account(flags(THERE), *([] if is_last else [lower]), last_login=lower if is_last else None)
-    assert found == (THERE, None, None, None)
+OPENSTACK = openstack("bob", region="r", password=True)
 
 
-def test_source_with_another_user_gives_no_region_or_password() -> None:
-    found = account(flags(username="bob"), profile(HERE, "alice", region="r", password=True))
-    assert found == (HERE, "bob", None, None)
-
-
-def test_profile_supplies_a_complete_account() -> None:
-    assert account(flags(), profile(HERE, "alice", region="r", password=True)) == (HERE, "alice", "r", "profile")
+@pytest.mark.parametrize(
+    ("sources", "last_login", "found"),
+    [
+        ([flags(), environment(), openstack()], last(region="r"), (HERE, "last", "r", None)),
+        ([flags(), profile(HERE, "alice", region="r", password=True)], None, (HERE, "alice", "r", "profile")),
+        # A source with another console is ignored; one with another user gives no region or password.
+        ([flags(THERE), profile(HERE, "alice", region="r", password=True)], None, (THERE, None, None, None)),
+        ([flags(THERE)], last(HERE, "alice", region="r"), (THERE, None, None, None)),
+        ([flags(username="bob"), profile(HERE, "alice", region="r", password=True)], None, (HERE, "bob", None, None)),
+        # OpenStack's variables are one account.
+        ([flags(HERE), OPENSTACK], None, (HERE, "bob", "r", "OS")),
+        ([flags(), OPENSTACK, profile(HERE)], None, (HERE, "bob", "r", "OS")),
+        ([flags(HERE, "alice"), OPENSTACK], None, (HERE, "alice", None, None)),
+        ([flags(HERE, region="s"), OPENSTACK], None, (HERE, "bob", "s", None)),
+        ([flags(HERE, "bob"), openstack(region="r", password=True)], None, (HERE, "bob", None, None)),
+        ([flags(HERE, "bob"), OPENSTACK], None, (HERE, "bob", None, None)),
+        ([flags(), openstack("bob", password=True), profile(HERE, "alice")], None, (HERE, "bob", None, None)),
+        ([flags(), OPENSTACK, profile(HERE, "alice")], None, (HERE, "bob", "r", None)),
+        # A default profile names its user: a user of the same name in another cloud may have another password.
+        ([flags(), OPENSTACK, profile(HERE, "bob")], None, (HERE, "bob", None, None)),
+        ([flags(), openstack("bob", password=True), profile(HERE, "bob")], None, (HERE, "bob", None, None)),
+        ([flags(), openstack(region="r", password=True), profile(HERE, "bob")], None, (HERE, "bob", None, None)),
+        ([flags(), OPENSTACK, profile(HERE, "bob", region="r")], None, (HERE, "bob", "r", "OS")),
+        # They do not override the last login, but renew the same account.
+        ([flags(), openstack(region="r", password=True)], last(HERE, "alice"), (HERE, "alice", None, None)),
+        ([flags(), OPENSTACK], last(HERE, "alice", region="mine"), (HERE, "alice", "mine", None)),
+        ([flags(), OPENSTACK], last(HERE, "bob"), (HERE, "bob", None, None)),
+        ([flags(), OPENSTACK], last(HERE, "bob", region="r"), (HERE, "bob", "r", "OS")),
+    ],
+)
+def test_sources_of_another_account_are_not_mixed(
+    sources: list[Source], last_login: Source | None, found: object
+) -> None:
+    assert account(*sources, last_login=last_login) == found
 
 
 @pytest.mark.parametrize(
@@ -103,39 +122,6 @@ def test_password_is_used_only_for_its_own_account(sources: list[Source], place:
 
 
 @pytest.mark.parametrize(
-    ("sources", "found"),
-    [
-        ([flags(HERE), openstack("bob", region="r", password=True)], (HERE, "bob", "r", "OS")),
-        ([flags(), openstack("bob", region="r", password=True), profile(HERE)], (HERE, "bob", "r", "OS")),
-        ([flags(HERE, "alice"), openstack("bob", region="r", password=True)], (HERE, "alice", None, None)),
-        ([flags(HERE, region="s"), openstack("bob", region="r", password=True)], (HERE, "bob", "s", None)),
-        ([flags(HERE, "bob"), openstack(region="r", password=True)], (HERE, "bob", None, None)),
-        ([flags(HERE, "bob"), openstack("bob", region="r", password=True)], (HERE, "bob", None, None)),
-        ([flags(), openstack("bob", password=True), profile(HERE, "alice")], (HERE, "bob", None, None)),
-        ([flags(), openstack("bob", region="r", password=True), profile(HERE, "alice")], (HERE, "bob", "r", None)),
-        # A default profile names its user: a user of the same name in another cloud may have another password.
-        ([flags(), openstack("bob", region="r", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
-        ([flags(), openstack("bob", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
-        ([flags(), openstack(region="r", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
-        (
-            [flags(), openstack("bob", region="r", password=True), profile(HERE, "bob", region="r")],
-            (HERE, "bob", "r", "OS"),
-        ),
-    ],
-)
-def test_openstack_variables_are_treated_as_one_account(sources: list[Source], found: object) -> None:
-    assert account(*sources) == found
-
-
-@pytest.mark.parametrize("username", [None, "bob", "alice"])
-@pytest.mark.parametrize("region", [None, "mine"])
-def test_openstack_variables_do_not_override_the_last_login(username: str | None, region: str | None) -> None:
-    variables = openstack(username, region="r", password=True)
-    logged_in = last(HERE, "alice", region=region)
-    assert account(flags(), variables, last_login=logged_in) == (HERE, "alice", region, None)
-
-
-@pytest.mark.parametrize(
     ("sources", "region"),
     [
         ([flags(region="f"), profile(HERE, "alice")], "f"),
@@ -150,11 +136,6 @@ def test_openstack_variables_do_not_override_the_last_login(username: str | None
 )
 def test_region_source_depends_on_where_the_account_is_named(sources: list[Source], region: str | None) -> None:
     assert account(*sources)[2] == region
-
-
-def test_openstack_password_renews_the_same_account() -> None:
-    variables = openstack("bob", region="r", password=True)
-    assert account(flags(), variables, last_login=last(HERE, "bob", region="r")) == (HERE, "bob", "r", "OS")
 
 
 def test_ignored_passwords_are_listed() -> None:

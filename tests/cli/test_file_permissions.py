@@ -11,8 +11,7 @@ import pytest
 from cloudconsole.cli.config import read_profiles
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.passwords import in_file
-
-NOBODY = 65534
+from tests.other_users import chown_to_other_user
 
 
 def read_profiles_of(file: Path) -> object:
@@ -44,7 +43,7 @@ def test_file_writable_by_others_is_rejected_with_a_fix(file: Path, read: Callab
         read(file)
     message, command = str(rejected.value).split("fix it with: ")
     assert message.startswith(f"{file}: ")
-    subprocess.run(shlex.split(command), check=True, timeout=60)
+    subprocess.run(shlex.split(command), check=True, timeout=300)
     assert read(file)
 
 
@@ -58,11 +57,7 @@ def test_a_file_that_others_can_only_read_is_accepted(file: Path, read: Callable
 def test_a_file_that_another_user_owns_is_rejected(
     file: Path, read: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if os.geteuid() == 0:
-        os.chown(file, NOBODY, -1)
-    else:
-        owner = os.geteuid()
-        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    chown_to_other_user(file, monkeypatch)
     with pytest.raises(UsageError, match=f"owned by another user; .*: chown {os.geteuid()} "):
         read(file)
 

@@ -1,10 +1,6 @@
 """Hostile consoles can neither control the terminal nor stall the CLI."""
 
-import socket
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 
 import msgspec
 import pytest
@@ -12,6 +8,7 @@ import pytest
 from cloudconsole.spec.records import UsageLimits
 from tests.cli.users import PASSWORD, CliUser
 from tests.client.scripted_server import Canned, ReceivedRequest, ScriptedServer, envelope
+from tests.conformance.raw_servers import drip, raw_server
 from tests.server.commands.test_escaped_output import ESCAPED_TEXT, UNSAFE_TEXT
 
 HOSTILE = UNSAFE_TEXT + "x" * 1000
@@ -43,7 +40,7 @@ def by_action(request: ReceivedRequest) -> Canned:
 
 
 def options(server: ScriptedServer) -> list[str]:
-    return ["--url", server.base, "--username", "demo", "--region", "r", "--timeout", "5"]
+    return ["--url", server.base, "--username", "demo", "--region", "r", "--timeout", "120"]
 
 
 @pytest.mark.parametrize("command", [("usage",), ("flavors",), ("news",), ("costs",), ("costs", "--plot")])
@@ -64,30 +61,11 @@ def test_console_metadata_is_escaped_in_a_pipe(cli_user: CliUser, hostile: Scrip
     assert done.out == f"date ({ESCAPED_TEXT[:39]}…)\turl\ttitle\n"
 
 
-@pytest.fixture
-def dripping() -> Iterator[str]:
-    """URL of a console that sends endless headers byte by byte."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def drip() -> None:
-            with suppress(OSError):
-                while True:
-                    connection, _ = listener.accept()
-                    with connection, suppress(OSError):
-                        connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-                        for _ in range(150):
-                            connection.sendall(b"x")
-                            time.sleep(0.1)
-
-        threading.Thread(target=drip, daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        listener.shutdown(socket.SHUT_RDWR)
-
-
 @pytest.mark.parametrize("command", ["usage", "login"])
-def test_response_sent_byte_by_byte_times_out(cli_user: CliUser, dripping: str, command: str) -> None:
-    options = ("--url", dripping, "--username", "demo", "--timeout", "1")
-    done = cli_user.run(command, *options, CLOUDCONSOLE_PASSWORD=PASSWORD)
+def test_response_sent_byte_by_byte_times_out(cli_user: CliUser, command: str) -> None:
+    with raw_server(drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")) as dripping:
+        options = ("--url", dripping, "--username", "demo", "--timeout", "0.3")
+        done = cli_user.run(command, *options, CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert done == (3, "", f"cloudconsole: cannot reach {dripping}: no response in time\n")
 
 

@@ -1,15 +1,15 @@
-"""A third-party console on a real socket: it supports opening, login and actions, with scripted responses."""
+"""A third-party console: it supports opening, login and actions, with scripted responses."""
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs
+
+import httpx2
 
 Headers = list[tuple[str, str]]
 
@@ -21,8 +21,8 @@ class Canned:
     status: int | None = 200
     body: bytes = b""
     headers: Headers = field(default_factory=list)
-    delay: float = 0
-    """Seconds before it is sent."""
+    after: threading.Event | None = None
+    """It is sent when this is set."""
 
 
 LOST = Canned(status=None)
@@ -41,7 +41,7 @@ def envelope(data: Any, code: int = 200, status: int = 200, headers: Headers | N
 class ReceivedRequest:
     method: str
     path: str
-    headers: Message
+    headers: httpx2.Headers
     body: bytes
 
     @property
@@ -54,7 +54,7 @@ class ReceivedRequest:
         return {name: values[-1] for name, values in parse_qs(self.body.decode()).items()}
 
 
-class ScriptedServer:
+class Script:
     """`opening`, `login`, `actions` and `logout` are queues of responses; the last of each repeats."""
 
     def __init__(self) -> None:
@@ -63,21 +63,10 @@ class ScriptedServer:
         self.actions: list[Canned] = [envelope({})]
         self.logout: list[Canned] = [Canned(404)]
         self.requests: list[ReceivedRequest] = []
-        self.trickle: Callable[[], Iterator[bytes]] | None = None
-        """Replaces the responses to actions: pieces of a body that is sent without a length."""
         self.rule: Callable[[ReceivedRequest], Canned] | None = None
         """Replaces the responses to actions: computes one from the request."""
+        self.transport = httpx2.MockTransport(self._respond_in_process)
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.base = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     @property
     def logins(self) -> list[ReceivedRequest]:
@@ -88,6 +77,12 @@ class ScriptedServer:
         return [request for request in self.requests if request.method == "POST" and request.path == "/api/"]
 
     def respond(self, request: ReceivedRequest) -> Canned:
+        response = self._next_response(request)
+        if response.after is not None:
+            response.after.wait(300)
+        return response
+
+    def _next_response(self, request: ReceivedRequest) -> Canned:
         with self._lock:
             self.requests.append(request)
             if self.rule is not None and request.method == "POST" and request.path == "/api/":
@@ -100,6 +95,31 @@ class ScriptedServer:
             queue = responses.get(request.path, [Canned(404)])
             return queue.pop(0) if len(queue) > 1 else queue[0]
 
+    def _respond_in_process(self, request: httpx2.Request) -> httpx2.Response:
+        response = self.respond(ReceivedRequest(request.method, request.url.path, request.headers, request.content))
+        if response.status is None:
+            raise httpx2.RemoteProtocolError("lost")
+        return httpx2.Response(response.status, headers=response.headers, content=response.body)
+
+
+class ScriptedServer(Script):
+    """The same console on a socket."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trickle: Callable[[], Iterator[bytes]] | None = None
+        """Replaces the responses to actions: pieces of a body that is sent without a length."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.base = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
 
 def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
@@ -107,8 +127,13 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            response = script.respond(ReceivedRequest(self.command, self.path, self.headers, body))
-            time.sleep(response.delay)
+            headers = httpx2.Headers(list(self.headers.items()))
+            response = script.respond(ReceivedRequest(self.command, self.path, headers, body))
+            # The client may have given up.
+            with suppress(OSError):
+                self._send(response)
+
+        def _send(self, response: Canned) -> None:
             if response.status is None:
                 self.close_connection = True
                 return
@@ -118,9 +143,8 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             if script.trickle is not None and self.path == "/api/" and self.command == "POST":
                 self.end_headers()
                 self.close_connection = True
-                with suppress(OSError):
-                    for piece in script.trickle():
-                        self.wfile.write(piece)
+                for piece in script.trickle():
+                    self.wfile.write(piece)
                 return
             self.send_header("Content-Length", str(len(response.body)))
             self.end_headers()

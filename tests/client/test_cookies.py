@@ -2,14 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cloudconsole import SavedCookie
+from cloudconsole import Console, SavedCookie
 from cloudconsole.client.cookies import MAX_COOKIES, CookieJar, csrf_token
-from tests.client.conftest import Connect
-from tests.client.scripted_server import LOGGED_IN, Canned, ReceivedRequest, ScriptedServer, envelope
+from tests.client.scripted_server import LOGGED_IN, Canned, ReceivedRequest, Script, envelope
 from tests.client.sync_async import run_concurrently
 from tests.e2e.processes import eventually
 
@@ -134,48 +134,62 @@ class TestLateResponses:
     ENDED = envelope({}, code=401, headers=[("Set-Cookie", "sessionid=; Max-Age=0; Path=/")])
     DONE = envelope({})
 
-    def late_rejection(self, delay: float) -> Canned:
-        return Canned(200, self.ENDED.body, self.ENDED.headers, delay)
+    @pytest.fixture
+    def late(self) -> threading.Event:
+        return threading.Event()
 
-    def test_late_rejection_does_not_delete_the_new_session(self, client: Any, scripted: ScriptedServer) -> None:
+    def test_late_rejection_does_not_delete_the_new_session(
+        self, client: Console, scripted: Script, late: threading.Event
+    ) -> None:
         client.call("GetIt")
-        scripted.actions = [self.late_rejection(0.6), self.ENDED, self.DONE]
+        scripted.actions = [replace(self.ENDED, after=late), self.ENDED, self.DONE]
         slow = start(lambda: client.call("GetIt"))
         eventually(lambda: len(scripted.action_requests) == 2)
         client.call("GetIt")
+        late.set()
         slow()
         assert len(scripted.logins) == 2
         assert scripted.action_requests[-1].cookies["sessionid"] == "guest"
 
-    def test_many_late_rejections_cause_one_new_login(self, client: Any, scripted: ScriptedServer) -> None:
+    def test_many_late_rejections_cause_one_new_login(
+        self, client: Console, scripted: Script, late: threading.Event
+    ) -> None:
         scripted.login = [Canned(200, headers=[("Set-Cookie", f"sessionid={name}; Path=/")]) for name in ("old", "new")]
         client.call("GetIt")
-        delays = iter(range(100))
+        rejections = iter([self.ENDED] * 5)
 
         def by_session(request: ReceivedRequest) -> Canned:
-            return self.DONE if request.cookies.get("sessionid") == "new" else self.late_rejection(next(delays) * 0.02)
+            if request.cookies.get("sessionid") == "new":
+                late.set()
+                return self.DONE
+            return next(rejections, replace(self.ENDED, after=late))
 
         scripted.rule = by_session
         assert run_concurrently(20, lambda: client.call("GetIt")) == [{}] * 20
         assert len(scripted.logins) == 2
 
-    def test_late_opening_does_not_replace_the_new_session(self, connect: Connect, scripted: ScriptedServer) -> None:
-        opened = scripted.opening[0]
-        scripted.opening = [Canned(200, headers=opened.headers, delay=0.6), opened]
-        client = connect(scripted.base, region="r", username="guest", password="secret")
+    def test_late_opening_does_not_replace_the_new_session(
+        self, client: Console, scripted: Script, late: threading.Event
+    ) -> None:
+        (opened,) = scripted.opening
+        scripted.opening = [replace(opened, after=late), opened]
         slow = start(client.about)
         eventually(lambda: len(scripted.requests) == 1)
         client.login()
+        late.set()
         slow()
         client.call("GetIt")
         assert scripted.action_requests[-1].cookies["sessionid"] == "guest"
 
-    def test_late_response_after_logout_leaves_no_cookie(self, client: Any, scripted: ScriptedServer) -> None:
+    def test_late_response_after_logout_leaves_no_cookie(
+        self, client: Console, scripted: Script, late: threading.Event
+    ) -> None:
         client.call("GetIt")
-        scripted.actions = [Canned(200, self.DONE.body, LOGGED_IN.headers, 0.6)]
+        scripted.actions = [Canned(200, self.DONE.body, LOGGED_IN.headers, late)]
         slow = start(lambda: client.call("GetIt"))
         eventually(lambda: len(scripted.action_requests) == 2)
         client.logout()
+        late.set()
         slow()
         client.login()
         assert scripted.requests[-2].cookies == {}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from cloudconsole import ConnectionFailed
-from tests.client.conftest import Connect
+from tests.client.conftest import Connect, RetryClock
 from tests.e2e.test_https import serving_https
 from tests.harness import RunningServer, client_ssl_context
 
@@ -16,15 +16,14 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield running
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_cookies_work_over_https(connect: Connect, secure: RunningServer, host: str) -> None:
-    base = f"https://{host}:{secure.port}"
+def test_cookies_work_over_https(connect: Connect, secure: RunningServer) -> None:
+    base = f"https://LOCALHOST:{secure.port}/"
     demo = connect(base, username="demo", password="console-demo", verify=client_ssl_context())
     demo.login()
     again = connect(base, session=demo.session, verify=client_ssl_context())
     assert again.usage_limits().instances.limit == 20
 
 
-def test_untrusted_certificate_is_rejected(connect: Connect, secure: RunningServer) -> None:
+def test_untrusted_certificate_is_rejected(connect: Connect, secure: RunningServer, retry_clock: RetryClock) -> None:
     with pytest.raises(ConnectionFailed, match="certificate"):
-        connect(secure.base, username="demo", password="console-demo", deadline=10.0).news()
+        connect(secure.base, username="demo", password="console-demo").news()

@@ -36,33 +36,25 @@ Console("http://x").usage_limits().instances.limit + 1
 """
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's project directory, with mypy's cache."""
-    return tmp_path_factory.mktemp("project")
-
-
-def mypy(project: Path, program: str) -> "subprocess.CompletedProcess[str]":
-    (project / "use.py").write_text(program)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "use.py"]
-    return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300, check=False)
-
-
-def test_a_users_project_passes_strict_type_checking(project: Path) -> None:
-    done = mypy(project, USE)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_type_errors_of_a_users_project_are_found(project: Path) -> None:
-    done = mypy(project, WRONG)
-    assert "Found 3 errors" in done.stdout, done.stdout
+def test_a_users_project_is_type_checked(tmp_path: Path) -> None:
+    (tmp_path / "use.py").write_text(USE)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "use.py", "wrong.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    assert "Found 3 errors in 1 file (checked 2 source files)" in done.stdout, done.stdout + done.stderr
+    assert "use.py" not in done.stdout
 
 
 def loaded_by(program: str) -> set[str]:
     """The modules and top-level packages that a program imports."""
     listing = f"{program}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}}, *sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", listing], env=clean_environment(), capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", listing],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
     )
     return set(done.stdout.split())
 
@@ -71,20 +63,17 @@ def test_importing_the_package_loads_no_dependencies() -> None:
     assert loaded_by("import cloudconsole") & {"httpx2", "msgspec", "rich", "cloudconsole.client"} == set()
 
 
-def test_the_client_does_not_load_the_server() -> None:
-    ours = {name for name in loaded_by("from cloudconsole import Console") if name.startswith("cloudconsole.")}
+def test_the_sync_client_loads_neither_the_server_nor_anyio() -> None:
+    loaded = loaded_by("from cloudconsole import Console")
+    ours = {name for name in loaded if name.startswith("cloudconsole.")}
     assert {name.split(".")[1] for name in ours} == {"_version", "client", "spec"}
+    assert "anyio" not in loaded
 
 
 @pytest.mark.parametrize("name", client.__all__)
 def test_public_client_names_are_in_the_package(name: str) -> None:
     assert getattr(cloudconsole, name) is getattr(client, name)
     assert name in dir(cloudconsole)
-
-
-def test_anyio_is_loaded_only_for_the_async_client() -> None:
-    assert "anyio" not in loaded_by("from cloudconsole import Console")
-    assert "anyio" in loaded_by("from cloudconsole import AsyncConsole")
 
 
 def test_unknown_name_raises_attribute_error() -> None:

@@ -2,10 +2,9 @@
 
 from itertools import pairwise
 
-import pytest
-
 from cloudconsole import ConnectionFailed, RateLimited, ServerError
 from cloudconsole.client.retry import MAX_CONNECT_ATTEMPTS, MAX_WAIT, RetryPolicy
+from tests.client.conftest import RetryClock
 
 BUSY = ServerError("busy", code=503)
 
@@ -52,10 +51,8 @@ def test_other_errors_do_not_count_as_connect_attempts() -> None:
     assert policy.wait_after(ConnectionFailed("refused", was_sent=False), may_repeat=True) is not None
 
 
-def test_deadline_is_paused_during_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr("cloudconsole.client.retry.time.monotonic", lambda: now[0])
+def test_deadline_is_paused_during_a_prompt(retry_clock: RetryClock) -> None:
     policy = RetryPolicy(5)
     with policy.paused():
-        now[0] += 60
+        retry_clock.sleep(60)
     assert policy.remaining == 5

@@ -1,8 +1,152 @@
-"""The layer between protocol steps and the HTTP library."""
+"""Sync and async connections: retries, timeouts, limits, and errors that disclose nothing."""
 
+import threading
+from collections.abc import Iterator
+from itertools import product, repeat
+from typing import Any
+
+import anyio
 import httpx2
+import pytest
 
+from cloudconsole import AsyncConsole, ConnectionFailed, Console, ProtocolError
+from cloudconsole.client import transport
 from cloudconsole.client.transport import connection_failed
+from tests.client.conftest import ACCOUNT, Connect, RetryClock
+from tests.client.scripted_server import LOST, Script, ScriptedServer, envelope
+from tests.client.sync_async import run_concurrently
+
+SUCCESS = envelope({"done": True})
+
+
+@pytest.fixture
+def client(connect: Connect, scripted_server: ScriptedServer) -> Any:
+    return connect(scripted_server.base, **ACCOUNT)
+
+
+@pytest.fixture
+def impatient(client: Any, connect: Connect, scripted_server: ScriptedServer) -> Connect:
+    """Create a logged-in client with its own timeout or deadline."""
+    client.login()
+    return lambda **limits: connect(scripted_server.base, session=client.session, **limits)
+
+
+def test_retry_after_is_honoured(client: Any, scripted_server: ScriptedServer, retry_clock: RetryClock) -> None:
+    scripted_server.actions = [envelope({}, code=503, status=503, headers=[("Retry-After", "1")]), SUCCESS]
+    assert client.call("GetIt") == {"done": True}
+    (pause,) = retry_clock.pauses
+    assert pause >= 1
+
+
+def test_custom_transport_replaces_the_network(connect: Connect, scripted: Script) -> None:
+    assert connect("http://console", **ACCOUNT, transport=scripted.transport).call("GetIt") == {}
+
+
+def test_context_manager_closes_the_connections(scripted: Script) -> None:
+    async def use_async_console() -> None:
+        async with AsyncConsole("http://console", **ACCOUNT, transport=scripted.transport) as console:
+            await console.login()
+        await console.login()
+
+    with Console("http://console", **ACCOUNT, transport=scripted.transport) as console:
+        console.login()
+    for call in (console.login, lambda: anyio.run(use_async_console)):
+        with pytest.raises(RuntimeError, match="closed"):
+            call()
+
+
+def test_refused_connection_is_an_error(connect: Connect, retry_clock: RetryClock) -> None:
+    with ScriptedServer() as gone:
+        base = gone.base
+    with pytest.raises(ConnectionFailed, match="cannot reach http://127"):
+        connect(base, **ACCOUNT).news()
+
+
+def test_missing_response_times_out(impatient: Connect, scripted_server: ScriptedServer) -> None:
+    is_over = threading.Event()
+
+    def silence() -> Iterator[bytes]:
+        is_over.wait(60)
+        yield b"{}"
+
+    scripted_server.trickle = silence
+    with pytest.raises(ConnectionFailed, match="in time"):
+        impatient(timeout=0.1).call("DoIt")
+    is_over.set()
+
+
+@pytest.mark.parametrize("limits", [{"timeout": 0.2}, {"timeout": 60.0, "deadline": 0.2}])
+def test_endless_response_is_bounded_by_timeout_and_deadline(
+    impatient: Connect, scripted_server: ScriptedServer, limits: dict[str, float]
+) -> None:
+    is_over = threading.Event()
+
+    def drops() -> Iterator[bytes]:
+        # Each piece comes well within the timeout; together they take 20 s.
+        for _ in range(1000):
+            is_over.wait(0.02)
+            yield b" "
+
+    scripted_server.trickle = drops
+    with pytest.raises(ConnectionFailed, match="in time"):
+        impatient(**limits).call("DoIt")
+    is_over.set()
+
+
+def test_waiting_for_a_concurrent_login_ends_at_the_deadline(connect: Connect, scripted_server: ScriptedServer) -> None:
+    client = connect(scripted_server.base, **ACCOUNT, deadline=0.05)
+    hold_login_lock(client)
+    for call in (client.login, client.logout, lambda: client.call("GetIt")):
+        with pytest.raises(ConnectionFailed, match="a concurrent login"):
+            call()
+    assert scripted_server.requests == []
+
+
+def hold_login_lock(client: Any) -> None:
+    """Hold the login lock, as if another login never finished."""
+    acquire = client._login_lock.acquire
+    client._portal.call(acquire) if hasattr(client, "_portal") else acquire()
+
+
+def test_oversized_response_is_rejected(
+    client: Any, scripted_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MAX_BYTES", 1 << 20)
+    scripted_server.trickle = lambda: repeat(b" " * 65536)
+    with pytest.raises(ProtocolError, match="larger than 1048576 bytes"):
+        client.call("GetIt")
+
+
+@pytest.fixture
+def client_with_two_connections(
+    connect: Connect, scripted_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    monkeypatch.setattr(transport, "CONNECTIONS", httpx2.Limits(max_connections=2))
+    return connect(scripted_server.base, **ACCOUNT)
+
+
+def test_oversized_response_releases_its_connection(
+    client_with_two_connections: Any, scripted_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MAX_BYTES", 1000)
+    scripted_server.actions = [*[envelope("x" * 2000)] * 3, SUCCESS]
+    # The errors keep their frames alive, so that no garbage collection closes the connections.
+    errors = [run_concurrently(1, lambda: client_with_two_connections.call("GetIt"))[0] for _ in range(3)]
+    assert {type(error) for error in errors} == {ProtocolError}
+    assert client_with_two_connections.call("GetIt") == {"done": True}
+
+
+def test_requests_wait_for_a_free_connection(client_with_two_connections: Any, scripted_server: ScriptedServer) -> None:
+    scripted_server.actions = [SUCCESS]
+    assert run_concurrently(20, lambda: client_with_two_connections.call("GetIt")) == [{"done": True}] * 20
+
+
+def test_connection_error_does_not_reference_the_request(client: Any, scripted_server: ScriptedServer) -> None:
+    scripted_server.login = [LOST]
+    with pytest.raises(ConnectionFailed) as raised:
+        client.login()
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
 
 
 def test_error_does_not_disclose_an_invalid_header() -> None:
@@ -10,3 +154,17 @@ def test_error_does_not_disclose_an_invalid_header() -> None:
     assert str(connection_failed("http://here.example", error)) == (
         "cannot reach http://here.example: the request is not valid HTTP"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("base_url", "console"),
+        ("language", "zh\n"),
+        ("language", "é"),
+        *product(("timeout", "deadline"), (0, -1, float("nan"), float("inf"), 86_401)),
+    ],
+)
+def test_invalid_option_is_rejected(connect: Connect, name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match="invalid console URL" if name == "base_url" else name):
+        connect(**{"base_url": "http://x", name: value})

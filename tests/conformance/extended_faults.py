@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
+from cloudconsole.conformance.client import ACTION_NAMES
+from cloudconsole.conformance.extended.calls import ACCEPTED, REJECTED, Body
 from tests.conformance import session_mutations as sessions
 from tests.conformance.faulty_console import Exchange, Fault, Mutation
 from tests.conformance.mutations import (
@@ -84,6 +86,27 @@ def use_referer_as_origin(exchange: Exchange) -> None:
         exchange.sent["origin"] = exchange.sent["referer"].rstrip("/")
 
 
+def is_at(path: str) -> Callable[[Exchange], bool]:
+    return lambda exchange: exchange.path == path
+
+
+def is_form_of(action: str) -> Callable[[Exchange], bool]:
+    return lambda exchange: exchange.action == action and exchange.sent["content-type"] == FORM
+
+
+def mishandle(body: Body) -> Mutation:
+    """Reject an acceptable body, or accept any other."""
+
+    def change(exchange: Exchange) -> None:
+        if exchange.body == body.body and exchange.sent.get("content-type") == body.content_type:
+            if body.error is None:
+                make_unreadable(exchange)
+            else:
+                exchange.body, exchange.sent["content-type"] = b"action=GetNews", FORM
+
+    return change
+
+
 FAULTS = [
     # GET /api/
     Fault("no regions", "console.welcome.data", on(is_opening, lambda each: setattr(each, "envelope", {
@@ -117,8 +140,7 @@ FAULTS = [
             "console.login.token-in-header", "console.login.again", "console.logout.token-still-good"})),
     Fault("session fixation", "console.login.new-session", sessions.keep_session, sessions.resolve_session,
         frozenset({"console.login.again"})),
-    Fault("the old session stays valid", "console.login.old-session-dead", sessions.remember_first_login,
-        sessions.revive_session),
+    Fault("the old session stays valid", "console.login.old-session-dead", before=sessions.revive_first_session),
     Fault("csrftoken rotated at login", "console.login.csrftoken-stays", sessions.rotate_token, sessions.resolve_token,
         frozenset({"console.welcome.keeps-session", "console.logout.token-still-good", "console.login.again"})),
     Fault("another message for a wrong password", "console.login.wrong-password", reword_wrong_password),
@@ -134,12 +156,10 @@ FAULTS = [
         also_fails=frozenset({"console.envelope.refusal"})),
     Fault("an optional region", "console.login.region", before=default_to_own_region,
         also_fails=frozenset({"login.region-required"})),
-    Fault("one session per account", "console.login.several-sessions", sessions.remember_all_sessions,
-        sessions.close_later_sessions),
+    Fault("one session per account", "console.login.several-sessions", before=sessions.close_later_sessions),
     Fault("login tokens in headers ignored", "console.login.token-in-header", before=on(
         lambda each: each.is_login, request_header("x-csrftoken", lambda _: None))),
-    Fault("a login does not end the old session", "console.login.again", sessions.remember_login_in_session,
-        sessions.revive_session),
+    Fault("a login does not end the old session", "console.login.again", before=sessions.revive_replaced_sessions),
     Fault("a login in JSON", "console.login.form-only", before=accept_json_login),
     Fault("a login in plain text", "console.login.order", before=on(
         lambda each: each.is_login and each.sent["content-type"] == "text/plain",
@@ -149,11 +169,10 @@ FAULTS = [
         lambda each: each.action and "x-csrftoken" in each.sent and "csrftoken" in each.cookies,
         request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
         also_fails=frozenset({"csrf.header-compared"})),
-    Fault("made-up tokens valid in actions", "console.csrf.made-up", sessions.remember_token,
-        sessions.accept_made_up_token),
+    Fault("made-up tokens valid in actions", "console.csrf.made-up", before=sessions.accept_made_up_token),
     Fault("Referer treated as Origin", "console.csrf.own-page", before=use_referer_as_origin),
-    Fault("actions without cookies", "console.session.required", sessions.remember_last_cookies, sessions.lend_cookies,
-        frozenset({"session.cookies-required"})),
+    Fault("actions without cookies", "console.session.required", before=sessions.lend_cookies,
+        also_fails=frozenset({"session.cookies-required"})),
     Fault("unusual cookies break a session", "console.session.odd-cookies", before=on(
         lambda each: "$Version" in each.sent.get("cookie", ""), request_header("cookie", lambda _: None))),
     Fault("a logout without a token", "console.logout.refusals", before=on(
@@ -167,8 +186,7 @@ FAULTS = [
         request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
         also_fails=frozenset({
             "csrf.header-required", "csrf.header-compared", "console.csrf.unequal", "console.body.order"})),
-    Fault("another session's token accepted", "console.csrf.another-sessions", sessions.remember_token,
-        sessions.accept_token_of_any_session),
+    Fault("any session's token accepted", "console.csrf.another-sessions", before=sessions.accept_token_of_any_session),
     Fault("actions from foreign pages", "console.csrf.foreign-page", before=on(
         lambda each: each.action, request_header("sec-fetch-site", lambda _: None))),
     Fault("logout ends nothing", "console.logout.ends", on(
@@ -206,8 +224,7 @@ FAULTS = [
         lambda sent: sent is False, "false")),
     Fault("a numeric ID rejected", "console.domain.integer-id", before=send_domain(
         lambda sent: type(sent) is int, value=True)),
-    Fault("other tenants' domains", "console.domain.another-tenants", sessions.remember_tenants,
-        sessions.as_main_tenant),
+    Fault("other tenants' domains", "console.domain.another-tenants", before=sessions.as_main_tenant),
     # Values
     Fault("a quota below unlimited", "console.usage.values", put(USAGE, "maxTotalCores", value=-2)),
     Fault("an additional quota", "console.usage.values", put(USAGE, "maxTotalPorts", value=5)),
@@ -225,8 +242,8 @@ FAULTS = [
     Fault("an amount with one decimal", "console.consumption.amounts", put(COSTS, 0, "hour", value="1.5")),
     Fault("kinds in another order", "console.consumption.order", data(COSTS, lambda items: items.reverse())),
     # HTTP
-    Fault("a POST lost by the slash redirect", "console.slash.api", on(
-        lambda each: each.path == "/api", lambda each: setattr(each, "status", 301))),
+    Fault("a body lost by an upgrade offer", "console.upgrade-ignored", before=on(
+        lambda each: "upgrade" in each.sent, lambda each: setattr(each, "body", b""))),
     Fault("OPTIONS with status 200", "console.methods.options", on(
         lambda each: each.method == "OPTIONS", lambda each: setattr(each, "status", 200))),
     Fault("no Allow", "console.methods.not-allowed", on(
@@ -243,4 +260,12 @@ FAULTS = [
         also_fails=frozenset({"console.request-id.kept", "console.welcome.head"})),
     Fault("another request ID", "console.request-id.kept", header("x-request-id", "mine")),
     Fault("CORS for all origins", "console.headers.no-cors", header("access-control-allow-origin", "*")),
+    *(Fault(f"a POST lost by the redirect of {path}", f"console.slash{path.replace('/', '.')}", on(
+        is_at(path), lambda each: setattr(each, "status", 302)))
+        for path in ("/api", "/auth/login", "/auth/logout")),
+    *(Fault(f"the body {body.id} mishandled", f"console.body.{body.id}", before=mishandle(body))
+        for body in ACCEPTED + REJECTED),
+    *(Fault(f"{action} in JSON only", f"console.forms.{action}", before=on(
+        is_form_of(action), make_unreadable))
+        for action in ACTION_NAMES),
 ]  # fmt: skip

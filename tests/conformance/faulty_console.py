@@ -9,6 +9,15 @@ from urllib.parse import parse_qsl, urlencode
 from cloudconsole.server.app import Console
 
 
+class Login(NamedTuple):
+    """A successful login."""
+
+    username: str
+    session_before: str
+    cookies: dict[str, str]
+    """Those that it set."""
+
+
 @dataclass
 class Exchange:
     """A request and, once sent, its response; both can be changed."""
@@ -20,6 +29,8 @@ class Exchange:
     body: bytes
     memory: dict[str, Any]
     """State of a fault between requests."""
+    logins: list[Login]
+    """All since the fault was injected."""
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)
     content: bytes = b""
@@ -105,25 +116,25 @@ class Fault(NamedTuple):
 
 
 class FaultyConsole:
-    """The application with the current fault. It is created in the thread that serves it."""
+    """The application with the current fault."""
 
-    def __init__(self, make: Callable[[], Console]) -> None:
-        self._make = make
-        self._console: Console
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._fault = Fault("none", "")
         self._memory: dict[str, Any] = {}
+        self._logins: list[Login] = []
 
     def inject(self, fault: Fault) -> None:
-        self._fault, self._memory = fault, {}
+        self._fault, self._memory, self._logins = fault, {}, []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            await self._run_lifespan(receive, send)
-            return
         sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        exchange = Exchange(scope["method"], scope["path"], sent, await _read_body(receive), self._memory)
+        exchange = Exchange(scope["method"], scope["path"], sent, await _read_body(receive), self._memory, self._logins)
         self._fault.before(exchange)
         await self._forward(scope, exchange)
+        if exchange.is_login and exchange.status == 200:
+            before = exchange.cookies.get("sessionid", "")
+            self._logins.append(Login(exchange.fields["username"], before, exchange.set_cookies))
         self._fault.after(exchange)
         exchange.headers = [pair for pair in exchange.headers if pair[0] != "content-length"]
         if exchange.status not in (204, 304):
@@ -131,14 +142,6 @@ class FaultyConsole:
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in exchange.headers]
         await send({"type": "http.response.start", "status": exchange.status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else exchange.content})
-
-    async def _run_lifespan(self, receive: Any, send: Any) -> None:
-        await receive()
-        self._console = self._make()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        self._console.close()
-        await send({"type": "lifespan.shutdown.complete"})
 
     async def _forward(self, scope: Any, exchange: Exchange) -> None:
         """Pass the request to the application and record its response."""

@@ -18,7 +18,7 @@ from tests.conformance.mutations import (
     respond_with,
     without_attributes,
 )
-from tests.conformance.session_mutations import lend_cookies, remember_last_cookies
+from tests.conformance.session_mutations import lend_cookies
 from tests.harness import FORM
 
 
@@ -29,18 +29,12 @@ def drop_cookie(name: str) -> Any:
     return on(is_opening, change)
 
 
-def remember_session(exchange: Exchange) -> None:
-    """Remember the cookies of the last login."""
-    if is_logged_in(exchange):
-        exchange.memory["jar"] = exchange.set_cookies
-
-
-def use_remembered_session(exchange: Exchange) -> None:
-    """Use the remembered session for every action."""
-    jar = exchange.memory.get("jar")
-    if exchange.action and jar:
-        exchange.sent["x-csrftoken"] = jar["csrftoken"] if "x-csrftoken" in exchange.sent else ""
-        exchange.cookies = jar
+def use_last_session(exchange: Exchange) -> None:
+    """Use the session of the last login for every action."""
+    if exchange.action and exchange.logins:
+        cookies = exchange.logins[-1].cookies
+        exchange.sent["x-csrftoken"] = cookies["csrftoken"] if "x-csrftoken" in exchange.sent else ""
+        exchange.cookies = cookies
 
 
 def use_right_password(exchange: Exchange) -> None:
@@ -96,8 +90,8 @@ FAULTS = [
         on(is_logged_in, lambda each: setattr(each, "content", b"welcome")),
     ),
     Fault(
-        "actions without login", "login.required", remember_session, use_remembered_session,
-        frozenset({"csrf.header-compared", "session.cookies-required"}),
+        "actions without login", "login.required", before=use_last_session,
+        also_fails=frozenset({"csrf.header-compared", "session.cookies-required"}),
     ),
     Fault(
         "the CSRF header not checked", "csrf.header-required",
@@ -108,7 +102,7 @@ FAULTS = [
         "the CSRF header not compared", "csrf.header-compared",
         before=on(lambda each: "x-csrftoken" in each.sent, request_header("x-csrftoken", own_token)),
     ),
-    Fault("cookies not required", "session.cookies-required", remember_last_cookies, lend_cookies),
+    Fault("cookies not required", "session.cookies-required", before=lend_cookies),
     Fault("a login with status 500", "login.status", on(is_logged_in, lambda each: setattr(each, "status", 500))),
     Fault("a login without region", "login.region-required", before=default_to_own_region),
     Fault("any password accepted", "login.wrong-credentials", before=use_right_password),

@@ -41,27 +41,21 @@ def data(action: str, change: Callable[[Any], Any]) -> Mutation:
 
 
 def put(action: str, *path: str | int, value: Any) -> Mutation:
-    """Set the value at a path in an action's payload."""
+    """Set the value at a path in an action's payload; `...` removes it."""
 
     def change(payload: Any) -> None:
         *parents, last = path
         for key in parents:
             payload = payload[key]
         payload[last] = value
+        if value is ...:
+            del payload[last]
 
     return data(action, change)
 
 
 def drop(action: str, *path: str | int) -> Mutation:
-    """Remove the value at a path in an action's payload."""
-
-    def change(payload: Any) -> None:
-        *parents, last = path
-        for key in parents:
-            payload = payload[key]
-        del payload[last]
-
-    return data(action, change)
+    return put(action, *path, value=...)
 
 
 def envelope(**fields: Any) -> Mutation:

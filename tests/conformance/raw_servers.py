@@ -17,6 +17,7 @@ def raw_server(behaviour: Behaviour) -> Iterator[str]:
     stopping = threading.Event()
     threads: list[threading.Thread] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        # How often to look whether the server is stopping.
         listener.settimeout(0.05)
 
         def serve() -> None:
@@ -40,7 +41,7 @@ def raw_server(behaviour: Behaviour) -> Iterator[str]:
 
 def _handle(connection: socket.socket, behaviour: Behaviour) -> None:
     with connection, suppress(OSError):
-        connection.settimeout(30)
+        connection.settimeout(300)
         connection.recv(65_536)
         behaviour(connection)
 
@@ -66,6 +67,7 @@ def drip(head: bytes, piece: bytes) -> Behaviour:
         connection.sendall(head)
         while True:
             connection.sendall(piece)
+            # Often enough that no single read times out.
             time.sleep(0.02)
 
     return behaviour

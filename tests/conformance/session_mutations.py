@@ -1,6 +1,6 @@
 """Mutations of sessions and tokens, from which faults are built."""
 
-from tests.conformance.faulty_console import Exchange
+from tests.conformance.faulty_console import Exchange, Login
 from tests.conformance.mutations import is_logged_in, is_opening
 
 DOMAIN = "GetDomainDetail"
@@ -24,31 +24,38 @@ def resolve_session(exchange: Exchange) -> None:
             exchange.sent["cookie"] = exchange.sent.get("cookie", "").replace(planted, meant)
 
 
-def remember_first_login(exchange: Exchange) -> None:
-    if is_logged_in(exchange) and not exchange.memory:
-        exchange.memory[exchange.cookies["sessionid"]] = exchange.set_cookies["sessionid"]
+def revive_first_session(exchange: Exchange) -> None:
+    """Let the session from before the first login stay valid."""
+    _revive_session(exchange, exchange.logins[:1])
 
 
-def revive_session(exchange: Exchange) -> None:
-    cookies = exchange.cookies
-    if exchange.action and cookies.get("sessionid") in exchange.memory:
-        exchange.cookies = {**cookies, "sessionid": exchange.memory[cookies["sessionid"]]}
+def revive_replaced_sessions(exchange: Exchange) -> None:
+    """Let a session stay valid after another login in it."""
+    _revive_session(exchange, [login for login in exchange.logins if login.session_before.startswith("s")])
 
 
-def remember_token(exchange: Exchange) -> None:
-    """Remember the token of each session."""
-    given = exchange.set_cookies
-    if exchange.is_login and given:
-        exchange.memory[given["sessionid"]] = given["csrftoken"]
+def _revive_session(exchange: Exchange, logins: list[Login]) -> None:
+    for login in logins:
+        if exchange.action and exchange.cookies.get("sessionid") == login.session_before:
+            exchange.cookies = {**exchange.cookies, "sessionid": login.cookies["sessionid"]}
 
 
 def accept_token_of_any_session(exchange: Exchange) -> None:
     """Accept the token of any session if header and cookie match."""
+    _accept_tokens(exchange, [login.cookies["csrftoken"] for login in exchange.logins])
+
+
+def accept_made_up_token(exchange: Exchange) -> None:
+    _accept_tokens(exchange, ["0" * 64])
+
+
+def _accept_tokens(exchange: Exchange, tokens: list[str]) -> None:
     cookies, sent = exchange.cookies, exchange.sent.get("x-csrftoken")
-    own = exchange.memory.get(cookies.get("sessionid", ""))
-    if exchange.action and own and sent == cookies.get("csrftoken") and sent in exchange.memory.values():
-        exchange.sent["x-csrftoken"] = own
-        exchange.cookies = {**cookies, "csrftoken": own}
+    for login in exchange.logins:
+        is_own = cookies.get("sessionid") == login.cookies["sessionid"]
+        if exchange.action and is_own and sent == cookies.get("csrftoken") and sent in tokens:
+            exchange.sent["x-csrftoken"] = login.cookies["csrftoken"]
+            exchange.cookies = {**cookies, "csrftoken": login.cookies["csrftoken"]}
 
 
 def rotate_token(exchange: Exchange) -> None:
@@ -80,16 +87,12 @@ def use_any_token(exchange: Exchange) -> None:
             exchange.cookies = {**exchange.cookies, "csrftoken": exchange.memory["token"]}
 
 
-def remember_tenants(exchange: Exchange) -> None:
-    if is_logged_in(exchange):
-        exchange.memory[exchange.fields["username"]] = exchange.set_cookies
-
-
 def as_main_tenant(exchange: Exchange) -> None:
     """Let the other tenant see the domains of the main tenant."""
-    demo, other = (exchange.memory.get(name, {}) for name in ("demo", "other"))
-    if exchange.action == DOMAIN and exchange.cookies.get("sessionid", "") == other.get("sessionid"):
-        exchange.sent["x-csrftoken"], exchange.cookies = demo["csrftoken"], demo
+    cookies = {login.username: login.cookies for login in exchange.logins}
+    session = cookies.get("other", {}).get("sessionid")
+    if exchange.action == DOMAIN and session and exchange.cookies.get("sessionid") == session:
+        exchange.sent["x-csrftoken"], exchange.cookies = cookies["demo"]["csrftoken"], cookies["demo"]
 
 
 def replace_live_session(exchange: Exchange) -> None:
@@ -98,40 +101,18 @@ def replace_live_session(exchange: Exchange) -> None:
         exchange.change_cookie("sessionid", lambda line: f"sessionid=a{'0' * 48};{line.partition(';')[2]}")
 
 
-def remember_all_sessions(exchange: Exchange) -> None:
-    if is_logged_in(exchange) and exchange.fields["username"] == "demo":
-        exchange.memory.setdefault("sessions", []).append(exchange.set_cookies["sessionid"])
-
-
 def close_later_sessions(exchange: Exchange) -> None:
     """Accept only the first session of an account."""
-    if exchange.action and exchange.cookies.get("sessionid") in exchange.memory.get("sessions", [])[1:]:
+    sessions = [login.cookies["sessionid"] for login in exchange.logins if login.username == "demo"]
+    if exchange.action and exchange.cookies.get("sessionid") in sessions[1:]:
         exchange.cookies = {}
-
-
-def remember_login_in_session(exchange: Exchange) -> None:
-    """Remember which session replaced another."""
-    before = exchange.cookies.get("sessionid", "")
-    if is_logged_in(exchange) and before.startswith("s"):
-        exchange.memory[before] = exchange.set_cookies["sessionid"]
-
-
-def remember_last_cookies(exchange: Exchange) -> None:
-    if is_logged_in(exchange):
-        exchange.memory["jar"] = exchange.set_cookies
 
 
 def lend_cookies(exchange: Exchange) -> None:
     """Use the cookies of another client for requests without any."""
-    if exchange.action and not exchange.cookies and "jar" in exchange.memory:
-        exchange.sent["x-csrftoken"], exchange.cookies = exchange.memory["jar"]["csrftoken"], exchange.memory["jar"]
-
-
-def accept_made_up_token(exchange: Exchange) -> None:
-    own = exchange.memory.get(exchange.cookies.get("sessionid", ""))
-    if exchange.action and own and exchange.sent.get("x-csrftoken") == exchange.cookies.get("csrftoken") == "0" * 64:
-        exchange.sent["x-csrftoken"] = own
-        exchange.cookies = {**exchange.cookies, "csrftoken": own}
+    if exchange.action and not exchange.cookies and exchange.logins:
+        cookies = exchange.logins[-1].cookies
+        exchange.sent["x-csrftoken"], exchange.cookies = cookies["csrftoken"], cookies
 
 
 def corrupt_token_after_logout(exchange: Exchange) -> None:

@@ -5,69 +5,59 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import FaultyServer
-from tests.conformance.faulty_console import Exchange, Fault
+from tests.conformance.faulty_console import Exchange, Fault, Mutation, unchanged
 from tests.conformance.mutations import on, request_header, respond_with
 
 WORDS = {429: "rate limited", 502: "unavailable", 503: "unavailable", 504: "unavailable"}
 
-skip_csrf_check = on(
-    lambda each: each.action, request_header("x-csrftoken", lambda each: each.cookies.get("csrftoken"))
+
+def skip_csrf_check(exchange: Exchange) -> None:
+    """Accept an action without the CSRF header, and remember that it had none."""
+    exchange.memory["without header"] = exchange.action if "x-csrftoken" not in exchange.sent else None
+    if exchange.action:
+        request_header("x-csrftoken", lambda each: each.cookies.get("csrftoken"))(exchange)
+
+
+def is_without_header(exchange: Exchange) -> bool:
+    return exchange.action is not None and exchange.memory["without header"] == exchange.action
+
+
+def has_origin(exchange: Exchange) -> bool:
+    return "origin" in exchange.sent
+
+
+@pytest.mark.parametrize("status", WORDS)
+def test_busy_response_is_neither_a_rejection_nor_a_failure(faulty_server: FaultyServer, status: int) -> None:
+    busy = respond_with(status)
+    for check, fault in (
+        ("csrf.header-required", Fault("busy", "", on(is_without_header, busy), skip_csrf_check)),
+        ("calls.own-origin", Fault("busy", "", on(has_origin, busy))),
+    ):
+        result = faulty_server.run_kit(fault, "all", check).results[check]
+        assert (result.outcome, result.note) == ("skipped", f"{WORDS[status]}: HTTP {status} with no body")
+
+
+BUSY_NEWS = on(lambda each: is_without_header(each) and each.action == "GetNews", respond_with(429))
+BUSY_ENVELOPE = respond_with(200, b'{"code": 429, "message": "later"}')
+
+
+@pytest.mark.parametrize(
+    ("check", "after", "outcome"),
+    [
+        # The code in the envelope counts, too.
+        ("calls.own-origin", on(has_origin, BUSY_ENVELOPE), "skipped"),
+        # A busy action does not hide the fault of another.
+        ("csrf.header-required", BUSY_NEWS, "failed"),
+        # It is not a documented error.
+        ("console.paths.unknown", on(lambda each: each.path == "/nothing-is-here", respond_with(503)), "skipped"),
+        # An action that is never served does not pass.
+        ("answers.GetNews", on(lambda each: each.action == "GetNews", respond_with(429)), "skipped"),
+        ("answers.GetNews", on(lambda each: each.action == "GetNews", respond_with(503)), "failed"),
+    ],
 )
-
-
-def without_header(exchange: Exchange) -> bool:
-    """Whether an action was sent without the CSRF header."""
-    return exchange.action is not None and "was-without" in exchange.memory
-
-
-def record_missing_header(exchange: Exchange) -> None:
-    exchange.memory.pop("was-without", None)
-    if exchange.action and "x-csrftoken" not in exchange.sent:
-        exchange.memory["was-without"] = True
-    skip_csrf_check(exchange)
-
-
-@pytest.mark.parametrize("status", WORDS)
-def test_busy_response_is_not_a_rejection(faulty_server: FaultyServer, status: int) -> None:
-    fault = Fault("busy", "", on(without_header, respond_with(status)), record_missing_header)
-    result = faulty_server.run_kit(fault, "interface", "csrf.header-required").results["csrf.header-required"]
-    assert (result.outcome, result.note) == ("skipped", f"{WORDS[status]}: HTTP {status} with no body")
-
-
-@pytest.mark.parametrize("status", WORDS)
-def test_busy_response_is_not_a_failure(faulty_server: FaultyServer, status: int) -> None:
-    fault = Fault("busy", "", on(lambda each: "origin" in each.sent, respond_with(status)))
-    result = faulty_server.run_kit(fault, "interface", "calls.own-origin").results["calls.own-origin"]
-    assert (result.outcome, result.note) == ("skipped", f"{WORDS[status]}: HTTP {status} with no body")
-
-
-def test_busy_code_in_the_envelope_is_recognised(faulty_server: FaultyServer) -> None:
-    busy = respond_with(200, b'{"code": 429, "message": "later"}')
-    fault = Fault("busy", "", on(lambda each: "origin" in each.sent, busy))
-    result = faulty_server.run_kit(fault, "interface", "calls.own-origin").results["calls.own-origin"]
-    assert (result.outcome, result.note[:12]) == ("skipped", "rate limited")
-
-
-def test_busy_action_does_not_hide_a_fault_of_another(faulty_server: FaultyServer) -> None:
-    busy_with_news = on(lambda each: without_header(each) and each.action == "GetNews", respond_with(429))
-    run = faulty_server.run_kit(
-        Fault("busy", "", busy_with_news, record_missing_header), "interface", "csrf.header-required"
-    )
-    assert run.failed("must") == {"csrf.header-required"}
-
-
-def test_busy_response_is_not_a_documented_error(faulty_server: FaultyServer) -> None:
-    fault = Fault("busy", "", on(lambda each: each.path == "/nothing-is-here", respond_with(503)))
-    assert (
-        faulty_server.run_kit(fault, "all", "console.paths.unknown").results["console.paths.unknown"].outcome
-        == "skipped"
-    )
-
-
-@pytest.mark.parametrize(("status", "outcome"), [(429, "skipped"), (503, "failed")])
-def test_an_action_that_is_never_served_does_not_pass(faulty_server: FaultyServer, status: int, outcome: str) -> None:
-    fault = Fault("busy", "", on(lambda each: each.action == "GetNews", respond_with(status)))
-    assert faulty_server.run_kit(fault, "interface", "answers.GetNews").results["answers.GetNews"].outcome == outcome
+def test_outcome_for_a_busy_response(faulty_server: FaultyServer, check: str, after: Mutation, outcome: str) -> None:
+    before = skip_csrf_check if check == "csrf.header-required" else unchanged
+    assert faulty_server.run_kit(Fault("busy", "", after, before), "all", check).results[check].outcome == outcome
 
 
 def test_always_busy_server_does_not_conform(faulty_server: FaultyServer) -> None:

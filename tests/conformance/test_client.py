@@ -4,18 +4,11 @@ import socket
 
 import pytest
 
-from cloudconsole.conformance import limits
-from cloudconsole.conformance.client import (
-    MAX_COOKIES,
-    MAX_RECORDED_BYTES,
-    MAX_RESPONSE_BYTES,
-    ConsoleClient,
-    Sender,
-    Unreachable,
-)
-from cloudconsole.conformance.limits import MAX_UNANSWERED, LimitExceeded
-from cloudconsole.conformance.responses import NotJson
-from tests.conformance.kit_harness import DEMO, run_kit, serving, target_at
+from cloudconsole.conformance import client as kit_client
+from cloudconsole.conformance.client import MAX_COOKIES, ConsoleClient, Sender, Unreachable
+from cloudconsole.conformance.limits import MAX_UNANSWERED
+from cloudconsole.conformance.responses import NotJson, RawResponse
+from tests.conformance.kit_harness import run_kit, target_at
 from tests.conformance.raw_servers import HEAD, Behaviour, close, drip, hang, pour, raw_server, send_bytes
 
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -30,10 +23,10 @@ BROKEN = {
     "has a broken chunk": (send_bytes(CHUNKED + b"zz\r\n"), "the response is not HTTP"),
     "has an invalid status": (send_bytes(b"HTTP/1.1 abc OK\r\n\r\n"), "the response is not HTTP"),
     "has an endless head": (pour(HEAD, b"X-More: and more\r\n"), "the response is not HTTP"),
-    "has an endless body": (pour(HEAD + b"\r\n", b"x" * 65_536), "larger than 8 MiB|no complete response within"),
+    "has an endless body": (pour(HEAD + b"\r\n", b"x" * 65_536), "larger than 8 MiB"),
     "has endless chunks": (
         pour(CHUNKED, b"10000\r\n" + b"x" * 65_536 + b"\r\n"),
-        "larger than 8 MiB|no complete response within",
+        "larger than 8 MiB",
     ),
     "drips its head": (drip(HEAD, b"X-More: and more\r\n"), "no complete response within"),
     "drips its body": (drip(HEAD + b"\r\n", b"x"), "no complete response within"),
@@ -42,8 +35,9 @@ BROKEN = {
 
 @pytest.mark.parametrize(("behaviour", "reason"), BROKEN.values(), ids=BROKEN)
 def test_broken_server_fails_a_check_with_a_reason(behaviour: Behaviour, reason: str) -> None:
+    timeout = 0.2 if reason == "no complete response within" else 120
     with raw_server(behaviour) as base:
-        run = run_kit(target_at(base), "all", timeout=0.5)
+        run = run_kit(target_at(base), "all", timeout=timeout)
     first = run.results["session.opens"]
     assert first.outcome == "failed"
     assert any(part in first.note for part in reason.split("|")), first.note
@@ -64,67 +58,6 @@ def test_unresponsive_server_gets_few_further_requests() -> None:
     # The last request is the logout.
     assert len(connections) == 2 + MAX_UNANSWERED + 1
     assert run.failed("must") == {"login.accepted"}
-
-
-class EmptyServer:
-    """Responds to everything with an empty 200, and counts requests."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-
-    async def __call__(self, scope: object, receive: object, send: object) -> None:
-        assert callable(send)
-        self.requests += 1
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-        await send({"type": "http.response.body", "body": b""})
-
-
-def test_number_of_requests_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_REQUESTS", 9)
-    server = EmptyServer()
-    with serving(server) as base, Sender(base, {}) as sender:
-        for _ in range(9):
-            sender.send("GET", "/", {})
-        with pytest.raises(LimitExceeded, match="the limit of 9 requests"):
-            sender.send("GET", "/", {})
-    assert server.requests == 9
-
-
-OTHER_LOGINS = [
-    b"username=demo&password=wrong",
-    b"username=nobody&password=console-demo",
-    b"username=demo",
-    b"password=console-demo",
-    b"",
-    b'{"username":"demo","password":"wrong"}',
-    b"[]",
-    b"\xff",
-    b"username=demo&password=console-demo&password=x",
-]
-
-
-@pytest.mark.parametrize("body", OTHER_LOGINS)
-def test_login_without_known_credentials_counts_as_wrong(body: bytes) -> None:
-    server = EmptyServer()
-    with serving(server) as base, Sender(base, {"demo": "console-demo"}) as sender:
-        sender.send("POST", "/auth/login/", {}, b"username=demo&password=console-demo")
-        sender.limits.verify("demo")
-        assert sender.limits.wrong_logins == 0
-        sender.send("POST", "/auth/login/", {}, body)
-        sender.send("POST", "/auth/login/", {}, body)
-        with pytest.raises(LimitExceeded, match="2 wrong logins"):
-            sender.send("POST", "/auth/login/", {}, body)
-        sender.send("POST", "/auth/login/", {}, b"username=demo&password=console-demo")
-    assert server.requests == 4
-
-
-def test_given_password_counts_as_wrong_until_verified() -> None:
-    with serving(EmptyServer()) as base, Sender(base, {"demo": "console-demo"}) as sender:
-        client = ConsoleClient(sender, f"{base}/v3")
-        client.login(DEMO)
-        client.login(DEMO)
-        with pytest.raises(LimitExceeded):
-            client.login(DEMO)
 
 
 def test_refused_connection_is_unreachable() -> None:
@@ -154,21 +87,13 @@ def test_every_set_cookie_header_is_read() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"a": NaN}', b"\xff", b"[" * 100_000, b"1" * 5000])
 def test_invalid_json_is_reported(body: bytes) -> None:
-    head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
-    with raw_server(send_bytes(head + body)) as base, Sender(base, {}) as sender:
-        response = sender.send("GET", "/", {})
     with pytest.raises(NotJson):
-        response.content  # noqa: B018
+        RawResponse(200, (), body).content  # noqa: B018
 
 
 def test_unrequested_content_encoding_is_reported() -> None:
-    with (
-        raw_server(send_bytes(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b")) as base,
-        Sender(base, {}) as sender,
-    ):
-        response = sender.send("GET", "/", {})
     with pytest.raises(NotJson, match="Content-Encoding gzip"):
-        response.content  # noqa: B018
+        RawResponse(200, (("content-encoding", "gzip"),), b"\x1f\x8b").content  # noqa: B018
 
 
 def test_number_of_stored_cookies_is_limited() -> None:
@@ -183,12 +108,8 @@ def test_number_of_stored_cookies_is_limited() -> None:
     assert sender.secrets.remove_from("abcdefgh ijklmnop 00000001") == "[secret] [secret] 00000001"
 
 
-def test_total_size_of_recorded_responses_is_limited() -> None:
-    body = b"x" * (MAX_RESPONSE_BYTES - 1)
-    with (
-        raw_server(send_bytes(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)) as base,
-        Sender(base, {}) as sender,
-    ):
-        for _ in range(4):
-            assert sender.send("GET", "/", {}).body == body
-    assert sum(len(response.body) for _, response in sender.responses) <= MAX_RECORDED_BYTES
+def test_total_size_of_recorded_responses_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kit_client, "MAX_RECORDED_BYTES", 20)
+    with raw_server(send_bytes(HEAD + b"Content-Length: 10\r\n\r\n0123456789")) as base, Sender(base, {}) as sender:
+        assert [sender.send("GET", "/", {}).body for _ in range(3)] == [b"0123456789"] * 3
+    assert len(sender.responses) == 2

@@ -41,11 +41,37 @@ def test_logouts_are_sent_after_unanswered_requests() -> None:
     run_limits.spend("POST", "/auth/logout/", b"")
 
 
-def test_verified_password_clears_its_wrong_logins() -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"username=demo&password=wrong",
+        b"username=nobody&password=console-demo",
+        b"username=demo",
+        b"password=console-demo",
+        b"",
+        b'{"username":"demo","password":"wrong"}',
+        b"[]",
+        b"\xff",
+        b"username=demo&password=console-demo&password=x",
+    ],
+)
+def test_login_without_known_credentials_counts_as_wrong(body: bytes) -> None:
+    run_limits = RunLimits({"demo": "console-demo"})
+    run_limits.verify("demo")
+    for _ in range(2):
+        run_limits.spend(*LOGIN, body)
+    with pytest.raises(LimitExceeded, match="2 wrong logins"):
+        run_limits.spend(*LOGIN, body)
+    run_limits.spend(*LOGIN, b"username=demo&password=console-demo")
+    assert (run_limits.requests, run_limits.wrong_logins) == (3, 2)
+
+
+def test_given_password_counts_as_wrong_until_verified() -> None:
     run_limits = RunLimits({"demo": "console-demo"})
     for _ in range(2):
         run_limits.spend(*LOGIN, b"username=demo&password=console-demo")
-    assert run_limits.wrong_logins == 2
+    with pytest.raises(LimitExceeded):
+        run_limits.spend(*LOGIN, b"username=demo&password=console-demo")
     for _ in range(2):
         run_limits.verify("demo")
         assert run_limits.wrong_logins == 0

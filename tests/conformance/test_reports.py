@@ -1,65 +1,89 @@
-"""How a fault affects the exit code and the reports."""
+"""How failed and skipped checks affect the verdict and the reports."""
 
 import json
-from pathlib import Path
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from cloudconsole.cli.main import main
-from tests.conformance.conftest import FaultyServer
-from tests.conformance.interface_faults import FAULTS
+from cloudconsole.conformance.checks import Check, Level
+from cloudconsole.conformance.reports import Run, ending, json_report, junit_report, line
+from cloudconsole.conformance.runner import Outcome, Result
 
 
-class CommandRun(NamedTuple):
-    exit_code: int
-    report: dict[str, Any]
-    junit: ET.Element
-    printed: str
-
-    def case(self, name: str) -> ET.Element:
-        (found,) = (case for case in self.junit.iter("testcase") if case.attrib["name"] == name)
-        return found
+def result(level: Level, outcome: Outcome, section: str = "4 Calls", note: str = "") -> Result:
+    check = Check(f"{level}.{outcome}", "interface", section, level, "It holds.", lambda _: None, ())
+    return Result(check, outcome, note, 0.25)
 
 
-@pytest.fixture
-def command_run(
-    request: pytest.FixtureRequest,
-    faulty_server: FaultyServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> CommandRun:
-    """Run the command against a server with the named fault."""
-    (fault,) = (each for each in FAULTS if each.name == request.param)
-    faulty_server.inject(fault)
-    monkeypatch.setenv("CLOUDCONSOLE_PASSWORD", "console-demo")
-    files = ("--json", str(tmp_path / "report.json"), "--junit", str(tmp_path / "report.xml"))
-    account = ("--region", f"{faulty_server.base}/v3", "--username", "demo", "--domain-id", "206813")
-    exit_code = main(["conformance", faulty_server.base, *account, *files])
-    report = json.loads((tmp_path / "report.json").read_text())
-    return CommandRun(exit_code, report, ET.parse(tmp_path / "report.xml").getroot(), capsys.readouterr().out)
+def run_with(*results: Result) -> Run:
+    return Run("1.0", "http://x", "interface", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), 1.5, 7, 0, results)
 
 
-@pytest.mark.parametrize("command_run", ["usage as a float"], indirect=True)
-def test_failed_must_fails_the_run(command_run: CommandRun) -> None:
-    assert command_run.exit_code == 1
-    assert not command_run.report["ok"]
-    assert command_run.report["counts"]["must"]["failed"] == int(command_run.junit.attrib["failures"]) == 1
-    failure = command_run.case("usage.fields").find("failure")
-    assert failure is not None
-    assert failure.attrib == {"message": "data.totalRAMUsed is 512.0, not an integer", "type": "must"}
-    assert "  FAILED   must   usage.fields: Usage limits have all 22 fields" in command_run.printed
+RUN = run_with(
+    result("must", "passed", note="seen"),
+    result("must", "failed", note="not so"),
+    result("should", "failed", "5 Login", "not so either"),
+    result("must", "skipped", "5 Login", "not asked"),
+)
 
 
-@pytest.mark.parametrize("command_run", ["news unsorted"], indirect=True)
-def test_failed_should_is_reported_without_failing_the_run(command_run: CommandRun) -> None:
-    assert command_run.exit_code == 0
-    assert command_run.report["ok"]
-    assert command_run.report["counts"]["should"]["failed"] == 1
-    assert command_run.junit.attrib["failures"] == "0"
-    skipped = command_run.case("news.newest-first").find("skipped")
-    assert skipped is not None
-    assert skipped.attrib["message"].startswith("SHOULD failed: 2025-06-18 06:30:00 comes after 2025-03-03 02:00:00")
-    assert "  FAILED   should news.newest-first: " in command_run.printed
+@pytest.mark.parametrize(
+    ("level", "outcome", "conforms", "conforms_strictly"),
+    [
+        ("must", "passed", True, True),
+        ("must", "failed", False, False),
+        ("must", "skipped", True, False),
+        ("should", "failed", True, True),
+        ("should", "skipped", True, True),
+    ],
+)
+def test_only_failed_musts_and_strictly_skipped_ones_fail_the_run(
+    level: Level, outcome: Outcome, conforms: bool, conforms_strictly: bool
+) -> None:
+    run = run_with(result(level, outcome))
+    assert (run.conforms(strict=False), run.conforms(strict=True)) == (conforms, conforms_strictly)
+
+
+def test_text_shows_each_result_and_a_verdict() -> None:
+    assert [line(each) for each in RUN.results] == [
+        "  ok       must   must.passed: seen",
+        "  FAILED   must   must.failed: It holds — not so",
+        "  FAILED   should should.failed: It holds — not so either",
+        "  skipped  must   must.skipped: not asked",
+    ]
+    summary = "MUST: 1 passed, 1 failed, 1 skipped; SHOULD: 0 passed, 1 failed; 7 requests in 1.5 s"
+    assert ending(RUN, strict=False) == f"DOES NOT CONFORM: {summary}"
+
+
+def test_json_has_the_counts_and_each_check() -> None:
+    report = json.loads(json_report(RUN, ok=False))
+    assert (report["schema"], report["ok"], report["started"]) == (1, False, "2026-01-02T03:04:05+00:00")
+    assert report["counts"]["must"] == {"passed": 1, "failed": 1, "skipped": 1}
+    assert report["counts"]["should"] == {"passed": 0, "failed": 1, "skipped": 0}
+    assert report["checks"][1] == {
+        "id": "must.failed",
+        "profile": "interface",
+        "section": "4 Calls",
+        "level": "must",
+        "title": "It holds.",
+        "outcome": "failed",
+        "note": "not so",
+        "seconds": 0.25,
+    }
+
+
+def test_junit_has_failures_only_for_failed_musts() -> None:
+    root = ET.fromstring(junit_report(RUN))
+    assert [(suite.attrib["name"], suite.attrib["tests"], suite.attrib["skipped"]) for suite in root] == [
+        ("interface: 4 Calls", "2", "0"),
+        ("interface: 5 Login", "2", "2"),
+    ]
+    counts = {"tests": "4", "failures": "1", "errors": "0", "skipped": "2", "time": "1.000"}
+    assert root.attrib == {"name": "cloudconsole conformance", **counts}
+    assert [(child.tag, child.attrib, child.text) for case in root.iter("testcase") for child in case] == [
+        ("system-out", {}, "seen"),
+        ("failure", {"message": "not so", "type": "must"}, "It holds."),
+        ("skipped", {"message": "SHOULD failed: not so either"}, None),
+        ("skipped", {"message": "not asked"}, None),
+    ]

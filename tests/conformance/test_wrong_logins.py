@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from cloudconsole.conformance.client import ACTION_NAMES
 from cloudconsole.conformance.limits import MAX_WRONG_LOGINS
 from tests.conformance.conftest import FaultyServer
 from tests.conformance.faulty_console import Exchange, Fault
-from tests.conformance.kit_harness import DEMO, OTHER, run_kit, target_at
+from tests.conformance.kit_harness import DEMO, OTHER
 from tests.conformance.mutations import is_rejected
 
 MISTYPED = DEMO._replace(password="mistyped")
@@ -31,18 +32,12 @@ class WrongLoginCounter:
             exchange.status, exchange.content = 200, SUCCESS
 
 
-PUBLIC = {
-    "none": (),
-    "news": ("GetNews",),
-    "all": (
-        "GetUsageLimits",
-        "GetFlavors",
-        "GetUrlList",
-        "GetDomainDetail",
-        "GetNews",
-        "GetConsumptionsEstimated",
-    ),
-}
+PUBLIC = {"none": (), "news": ("GetNews",), "all": ACTION_NAMES}
+
+
+def public_actions(name: str) -> tuple[WrongLoginCounter, Fault]:
+    counter = WrongLoginCounter(*PUBLIC[name])
+    return counter, Fault("public", "", counter)
 
 
 @pytest.mark.parametrize(
@@ -59,18 +54,25 @@ PUBLIC = {
 def test_at_most_two_wrong_logins_are_sent_and_all_are_counted(
     faulty_server: FaultyServer, public: str, changes: dict[str, object]
 ) -> None:
-    counter = WrongLoginCounter(*PUBLIC[public])
-    faulty_server.inject(Fault("public", "", counter))
-    run = run_kit(target_at(faulty_server.base, **changes), "all")
+    counter, fault = public_actions(public)
+    run = faulty_server.run_kit(fault, "all", **changes)
     assert counter.wrong_logins <= run.wrong_logins <= MAX_WRONG_LOGINS
 
 
 @pytest.mark.parametrize("public", ["none", "news"])
 def test_mistyped_password_fails_the_login_check(faulty_server: FaultyServer, public: str) -> None:
-    faulty_server.inject(Fault("public", "", WrongLoginCounter(*PUBLIC[public])))
-    run = run_kit(target_at(faulty_server.base, account=MISTYPED))
+    run = faulty_server.run_kit(public_actions(public)[1], "all", account=MISTYPED)
     assert run.failed("must") == {"login.accepted"}
     assert run.wrong_logins == 1
+
+
+def test_mistyped_password_of_the_other_account_fails_only_its_check(faulty_server: FaultyServer) -> None:
+    counter, fault = public_actions("none")
+    run = faulty_server.run_kit(fault, "all", other=OTHER._replace(password="mistyped"))
+    assert run.failed("must") == {"console.domain.another-tenants"}
+    note = run.results["console.login.wrong-password"].note
+    assert note == "not sent: the limit of 2 wrong logins is reached"
+    assert counter.wrong_logins == 2
 
 
 def test_public_action_fails_only_the_access_checks(faulty_server: FaultyServer) -> None:
@@ -87,8 +89,7 @@ def test_busy_response_to_an_anonymous_client_verifies_nothing(faulty_server: Fa
         if is_rejected(exchange):
             exchange.status, exchange.content = 503, b""
 
-    faulty_server.inject(Fault("busy", "", be_busy_for_anonymous_clients))
-    run = run_kit(target_at(faulty_server.base))
+    run = faulty_server.run_kit(Fault("busy", "", be_busy_for_anonymous_clients), "interface")
     assert run.results["login.required"].outcome == "skipped"
     assert run.results["login.token-required"].note == "no action is known to require a login"
     assert run.wrong_logins == 1
