@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 
 Respond = Callable[[int], tuple[int, bytes]]
 """Maps the number of a request to status and body."""
@@ -11,15 +12,14 @@ Respond = Callable[[int], tuple[int, bytes]]
 
 @contextmanager
 def stub_server(respond: Respond) -> Iterator[int]:
+    numbers = count(1)
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = -1
 
         def do_GET(self) -> None:
-            with lock:
-                self.server.count += 1  # type: ignore[attr-defined]
-                number: int = self.server.count  # type: ignore[attr-defined]
-            status, body = respond(number)
+            status, body = respond(next(numbers))
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -28,15 +28,15 @@ def stub_server(respond: Respond) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    lock = threading.Lock()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.count = 0  # type: ignore[attr-defined]
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 64
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()

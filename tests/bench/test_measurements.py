@@ -1,49 +1,89 @@
-"""Measurements and ratios."""
+"""Published numbers: ratios, percentiles, and whether targets are met."""
 
 import pytest
-from bench.measurements import InvalidRun, Measurement, UpperLimit, ratio, spread
+from bench.measurements import InvalidRun, Latencies, Measurement, ratio, spread
+from bench.openstack.overhead import slowest_of_each
+from bench.openstack.upstream_timings import LOGGER, slowest_upstream_requests
+from bench.scale.actions import MIN_RATIO_TO_BARE, MIN_RATIO_TO_PEERS, POSTGRES, SQLITE, compare
+from bench.scale.workloads import HIT, MISS, REQUESTS
+from bench.time_slices import TimeSlice, sliced_rates
 
 
 def measured(*rounds: float) -> Measurement:
     return Measurement("some", "requests/s", list(rounds))
 
 
-def test_a_spread_has_median_minimum_and_maximum() -> None:
-    values = spread([5, 1, 100])
-    assert (values.median, values.minimum, values.maximum) == (5, 1, 100)
-
-
-def test_no_rounds_have_no_spread() -> None:
-    with pytest.raises(InvalidRun, match="no rounds"):
-        spread([])
-
-
 def test_a_ratio_is_computed_within_each_round() -> None:
     # The machine was ten times slower in the second round; the ratio of the medians would be different.
     found = ratio("one / other", measured(50, 5, 60), measured(100, 10, 120))
     assert found.rounds == [0.5, 0.5, 0.5]
+    assert spread([5, 1, 100]).median == 5
 
 
-def test_variants_of_different_rounds_are_not_compared() -> None:
-    with pytest.raises(InvalidRun, match="same rounds"):
-        ratio("one / other", measured(1, 2), measured(1))
+@pytest.mark.parametrize("other", [(1,), (1, 0)])
+def test_different_rounds_and_zeros_are_not_compared(other: tuple[float, ...]) -> None:
+    with pytest.raises(InvalidRun, match=r"same rounds|is zero"):
+        ratio("one / other", measured(1, 2), measured(*other))
 
 
-def test_a_zero_is_not_compared_with() -> None:
-    with pytest.raises(InvalidRun, match="is zero in some round"):
-        ratio("one / other", measured(1, 2), measured(1, 0))
-
-
-@pytest.mark.parametrize(("at_least", "met"), [(None, None), (0.5, True), (0.51, False)])
-def test_the_median_decides_whether_a_target_is_met(at_least: float | None, met: bool | None) -> None:
-    assert ratio("one / other", measured(1, 5, 9), measured(10, 10, 10), at_least).met is met
-
-
-@pytest.mark.parametrize(("at_least", "at_most", "met"), [(0.4, 0.6, True), (0.51, 0.6, False), (0.4, 0.49, False)])
-def test_a_target_can_have_both_bounds(at_least: float, at_most: float, met: bool) -> None:
+@pytest.mark.parametrize(
+    ("at_least", "at_most", "met"),
+    [(None, None, None), (0.5, None, True), (0.51, None, False), (0.4, 0.5, True), (0.4, 0.49, False)],
+)
+def test_the_median_decides_whether_a_target_is_met(
+    at_least: float | None, at_most: float | None, met: bool | None
+) -> None:
     assert ratio("one / other", measured(1, 5, 9), measured(10, 10, 10), at_least, at_most).met is met
 
 
-@pytest.mark.parametrize(("value", "met"), [(119.9, True), (120.0, False)])
-def test_a_limit_is_met_below_it(value: float, met: bool) -> None:
-    assert UpperLimit("memory", "MB", value, 120).met is met
+def test_a_percentile_is_a_measured_value() -> None:
+    latencies = Latencies("some", [[4, 1, 5], [3, 2]])
+    assert [latencies.percentile(percent) for percent in (1, 50, 99)] == [1, 3, 5]
+    assert latencies.medians.rounds == [4, 2.5]
+
+
+def at_rate(rate: int) -> TimeSlice:
+    return TimeSlice(rate // 20, 50_000)
+
+
+def test_slow_cycles_are_ignored_for_all_variants_with_equal_weight() -> None:
+    console = {1: at_rate(10_000), 2: at_rate(4_000), 3: at_rate(10_000), 4: at_rate(3_000), 5: at_rate(90_000)}
+    bare = {1: at_rate(20_000), 2: at_rate(16_000), 3: at_rate(20_000), 4: at_rate(5_000)}
+    assert sliced_rates([console, bare]) == [10_000, 20_000]
+    slow, fast = {1: at_rate(10_000), 2: at_rate(2_000)}, {1: at_rate(90_000), 2: at_rate(100_000)}
+    assert sliced_rates([slow, fast]) == [10_000, 90_000]
+    with pytest.raises(InvalidRun, match="no cycle"):
+        sliced_rates([slow, {1: at_rate(0), 3: at_rate(1000)}])
+
+
+def test_every_request_is_compared_with_its_own_bare_server() -> None:
+    rates = {"bare server": 100.0, "nginx": 400.0, f"{POSTGRES}, {HIT}": 60.0, f"{POSTGRES}, {MISS}": 20.0}
+    rates |= {f"{SQLITE}, {HIT}": 62.0, f"{SQLITE}, {MISS}": 30.0}
+    of_console = {f"{name}, {variant}": rate for variant, rate in rates.items() for name in REQUESTS}
+    of_others = {f"{other}: {name}": rates[other] for other in ("bare server", "nginx") for name in REQUESTS}
+    measurements = {
+        name: Measurement(name, "requests/s", [rate], [900 / rate])
+        for name, rate in {**of_console, **of_others, "Django": 5.0}.items()
+    }
+    ratios = {each.name: each for each in compare(measurements, list(REQUESTS), ["Django"])}
+    for name in REQUESTS:
+        hit = ratios[f"{name}, {POSTGRES}, {HIT} / bare server"]
+        assert (hit.rounds, hit.at_least) == ([0.6], MIN_RATIO_TO_BARE)
+        assert ratios[f"{name}, {POSTGRES}, {MISS} / bare server"].rounds == [0.2]
+        assert ratios[f"{name}, {POSTGRES}, {HIT} / nginx"].rounds == [0.15]
+        peer = ratios[f"{name}, {POSTGRES}, {HIT} / Django"]
+        assert (peer.rounds, peer.at_least) == ([12], MIN_RATIO_TO_PEERS)
+    assert ratios[f"GetUsageLimits, {POSTGRES}, {HIT} / Django, by CPU time"].rounds == [12]
+
+
+def test_the_slowest_openstack_request_is_assigned_to_its_console_request() -> None:
+    line = f'{{"logger":"{LOGGER}","request_id":"%s","message":"sent","ms":%s}}'
+    log = "\n".join(
+        ["Serving", line % ("a", 3), line % ("b", 2), line % ("a", 7), line.replace("sent", "x") % ("c", 1)]
+    )
+    log += '\n{"logger":"cloudconsole.other","request_id":"a","message":"other","ms":100}\n'
+    slowest = slowest_upstream_requests(log.encode())
+    assert slowest == {"a": 7, "b": 2, "c": 1}
+    assert slowest_of_each(Latencies("total", [[10, 20], [30]]), ["b", "a", "c"], slowest).rounds == [[2, 7], [1]]
+    with pytest.raises(InvalidRun, match="for 1 console requests"):
+        slowest_of_each(Latencies("total", [[10, 20]]), ["a", "d"], slowest)

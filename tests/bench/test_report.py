@@ -1,105 +1,23 @@
-"""Results: saved, printed, and written into the pages."""
+"""Which results are saved, and that the pages show the saved ones."""
 
-import importlib
-import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from bench.cli import Suite, main, parse
+from bench.cli import Suite, main
 from bench.machine import Machine
-from bench.measurements import InvalidRun, Latencies, Measurement, PartResult, Table, UpperLimit, ratio
+from bench.measurements import InvalidRun, PartResult
 from bench.openstack import __main__ as openstack
-from bench.report import Chart, Results
 from bench.rounds import RunLength
 from bench.scale import __main__ as scale
-from bench.tables import ratio_table
+from msgspec.structs import replace
 
 from bench import __main__ as console
-from bench import report
+from bench import datasets, report
 
-MACHINE = Machine("2026-11-15", "A processor", 2, 8, "Linux 6", "3.11.9", "4.1.0", {"uvicorn": "0.54.0"})
+MACHINE = Machine("2026-11-16", "A processor", 2, 8, "Linux 6", "3.11.9", "4.1.0", {})
 SUITES = [pytest.param(suite, id=suite.package) for suite in (console.SUITE, openstack.SUITE, scale.SUITE)]
-PAGE = "\n".join(
-    f"text\n<!--begin:{name}-->\nold numbers\n<!--end:{name}-->\n" for name in ("environment", "actions", "timed")
-)
-
-
-def results() -> Results:
-    ours, bare = Measurement("console", "requests/s", [50, 60]), Measurement("bare", "requests/s", [100, 100])
-    ratios = [ratio("console / bare", ours, bare, 0.6)]
-    part = PartResult("actions", ratios, [ours, bare], [UpperLimit("memory", "MB", 80, 120)], ["A note."])
-    latencies = Latencies("alone", [[float(number) for number in range(1, 101)]])
-    bounded = ratio(
-        "total / alone", Measurement("total", "ms", [60, 70]), Measurement("alone", "ms", [50, 50]), at_most=1.3
-    )
-    tables = [Table(["table", "rows"], [["news", "10"]])]
-    timed = PartResult("timed", [bounded], [], latencies=[latencies], tables=tables)
-    return Results(MACHINE, RunLength(2, 1), [part, timed])
-
-
-def tables(part: PartResult) -> list[Table]:
-    return [ratio_table(part), *part.tables]
-
-
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    file = tmp_path / "internals" / "page.md"
-    file.parent.mkdir()
-    file.write_text(PAGE)
-    return file
-
-
-def test_saved_results_can_be_loaded(tmp_path: Path) -> None:
-    report.save(tmp_path / "new" / "results.json", results())
-    assert report.load(tmp_path / "new" / "results.json") == results()
-
-
-def test_the_terminal_shows_ratios_before_measurements() -> None:
-    text = report.format_for_terminal(results())
-    assert "0.55 (0.50–0.60)" in text
-    assert "≥0.6: missed" in text
-    assert "<120 MB: met" in text
-    assert "≤1.3: met" in text
-    assert "p50 50 ms, p99 99 ms" in text
-    assert "news  10" in text
-    assert text.index("0.55") < text.index("requests/s")
-
-
-def test_only_the_generated_sections_of_a_page_change(page: Path) -> None:
-    for _ in range(2):
-        report.write_page(page, report.page_sections(results(), tables))
-        text = page.read_text()
-        assert re.sub(r"(<!--begin:.*?\n).*?(<!--end)", r"\1old numbers\n\2", text, flags=re.DOTALL) == PAGE
-        assert "Measured on 2026-11-15: A processor, 2 cores, 8 GB" in text
-        assert "A note." in text
-        assert "| console / bare | 0.55 (0.50–0.60) | ≥0.6: missed |" in text
-        assert "| table | rows |\n|---|---|\n| news | 10 |" in text
-        assert "old numbers" not in text
-
-
-def test_charts_are_written_to_the_images_and_shown_in_their_section(page: Path) -> None:
-    charts = [Chart("timed", "timed.svg", "Latency", "<svg/>")]
-    report.write_page(page, report.page_sections(results(), tables, charts), charts)
-    assert (page.parent / "images" / "timed.svg").read_text() == "<svg/>"
-    assert "![Latency](images/timed.svg)" in report.read_sections(page)["timed"]
-
-
-def test_a_page_without_a_marker_is_not_changed(page: Path) -> None:
-    page.write_text(PAGE.replace("<!--end:timed-->", ""))
-    with pytest.raises(InvalidRun, match="must have the lines"):
-        report.write_page(page, report.page_sections(results(), tables))
-    assert page.read_text() == PAGE.replace("<!--end:timed-->", "")
-
-
-@pytest.mark.parametrize("content", [None, b"", b"{}"])
-def test_missing_and_broken_results_are_reported(
-    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "results.json"
-    if content is not None:
-        file.write_bytes(content)
-    assert main(console.SUITE, ["--document", "--results", str(file)]) == 1
-    assert "run the benchmark first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -112,23 +30,47 @@ def test_the_page_matches_the_saved_results(suite: Suite) -> None:
     assert [(images / chart.file_name).read_text() for chart in charts] == [chart.svg for chart in charts]
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_every_part_is_a_module_that_measures_and_renders(suite: Suite) -> None:
-    for part in suite.parts:
-        module = importlib.import_module(f"{suite.package}.{part}")
-        assert callable(module.run)
-        assert callable(module.tables)
+def fake_part(name: str, directory: Path) -> ModuleType:
+    """A part that records its run; the second is invalid until the file `fixed` exists."""
+
+    def run(_length: RunLength) -> PartResult:
+        with (directory / "order").open("a") as order:
+            order.write(f"{name} ")
+        if name == "second" and not (directory / "fixed").exists():
+            raise InvalidRun("a wrong response")
+        return PartResult(name, [], [])
+
+    module = ModuleType(name)
+    module.run = run  # type: ignore[attr-defined]
+    return module
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    suite = Suite("two", "two_parts", ("first", "second"), tmp_path / "results.json", tmp_path, RunLength(2, 1))
+    for name in suite.parts:
+        monkeypatch.setitem(sys.modules, f"two_parts.{name}", fake_part(name, tmp_path))
+    monkeypatch.setattr(datasets, "DIRECTORY", tmp_path)
+    monkeypatch.setattr("bench.cli.check_machine", lambda: None)
+    monkeypatch.setattr("bench.cli.machine.describe", lambda: MACHINE)
+    assert main(suite, []) == 1
+    assert not suite.results.exists()
+    (tmp_path / "fixed").touch()
+    return suite
+
+
+def test_an_invalid_run_is_not_saved_and_can_be_resumed(suite: Suite, tmp_path: Path) -> None:
+    assert main(suite, ["--resume"]) == 0
+    assert (tmp_path / "order").read_text() == "first second second "
+    assert [part.name for part in report.load(suite.results).parts] == ["first", "second"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--only", "actions,speed"], "unknown part 'speed'; choose from actions, cache_misses,"),
-        (["--rounds", "0"], "'0' is not a positive integer"),
-        (["--seconds", "1.5"], "'1.5' is not a positive integer"),
-    ],
+    ("arguments", "day"), [(["--seconds", "5"], MACHINE.date), ([], "2026-11-17"), (["--only", "second"], MACHINE.date)]
 )
-def test_invalid_arguments_are_rejected(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse(console.SUITE, arguments)
-    assert message in capsys.readouterr().err
+def test_a_different_run_cannot_be_resumed(
+    suite: Suite, arguments: list[str], day: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.cli.machine.describe", lambda: replace(MACHINE, date=day))
+    assert main(suite, ["--resume", *arguments]) == 1
+    assert not suite.results.exists()

@@ -5,7 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, ViewportSize, expect
+from playwright.sync_api import (
+    APIResponse,
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Response,
+    Route,
+    ViewportSize,
+    expect,
+)
 
 from cloudconsole.testing import ConsoleServer
 
@@ -22,7 +32,7 @@ VARIANTS = [
 SCREENSHOT_DIR = os.environ.get("BROWSER_SHOTS")
 """Where screenshots are saved, if set."""
 
-TIMEOUT_MS = 15_000
+TIMEOUT_MS = 120_000
 """Generous, for a busy machine."""
 
 _AXE = Axe()
@@ -103,6 +113,31 @@ def wait_until_loaded(page: Page) -> None:
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
+class HeldResponse:
+    """The next response to an action, which the page receives only when it is released."""
+
+    def __init__(self, page: Page, action: str) -> None:
+        self._action = action
+        self._held: tuple[Route, APIResponse] | None = None
+        page.route("**/api/", self._hold)
+
+    def _hold(self, route: Route) -> None:
+        body = route.request.post_data_json if route.request.method == "POST" else None
+        if self._held or not body or body.get("action") != self._action:
+            route.fallback()
+        else:
+            self._held = route, route.fetch()
+
+    def release(self) -> None:
+        assert self._held
+        route, response = self._held
+        route.fulfill(response=response)
+
+
+def wait_until_painted(page: Page) -> None:
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def tab_to(page: Page, name: str, backwards: bool = False) -> None:
     """Press Tab until the element with this name has the focus."""
     for _ in range(60):
@@ -148,8 +183,7 @@ def check_rendering(page: Page, name: str, size: str) -> None:
     """Check for overflow at all sizes and for axe violations at this size; take screenshots of each."""
     for kind, viewport in SIZES.items():
         page.set_viewport_size(viewport)
-        # Wait until the page is painted at this size.
-        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        wait_until_painted(page)
         assert not overflows(page)
         if kind == size:
             violations = axe_violations(page)

@@ -85,19 +85,6 @@ def test_all_pages_are_accessible_without_overflow(browser: ConsoleBrowser, size
         screenshot(page, f"admin-{name}-{size}-{scheme}")
 
 
-def test_a_tenant_gets_the_same_error_as_a_wrong_password(browser: ConsoleBrowser) -> None:
-    page = browser.open("/admin/")
-    sign_in(page, "unknown", "wrong")
-    error = page.get_by_role("alert")
-    expect(error).to_be_visible()
-    message = error.text_content()
-    sign_in(page, "demo")
-    expect(page.get_by_role("alert")).to_have_text(message or "-")
-    expect(page.get_by_label("Username")).to_have_value("demo")
-    expect(page.get_by_label("Password")).to_have_value("")
-    assert browser.statuses("/admin/sign-in/") == [401, 401]
-
-
 def test_a_quota_change_is_visible_to_the_tenant(page: Page, client: Console) -> None:
     assert client.usage_limits().cores.limit == 64
     page.get_by_role("link", name="Quotas", exact=True).first.click()
@@ -108,58 +95,6 @@ def test_a_quota_change_is_visible_to_the_tenant(page: Page, client: Console) ->
     expect(page.get_by_role("status").first).to_contain_text("changed")
     limits = client.usage_limits()
     assert (limits.cores.limit, limits.gigabytes.limit) == (65, None)
-
-
-def test_an_account_can_be_added_logged_out_and_removed(page: Page, browser: ConsoleBrowser) -> None:
-    page.goto("/admin/account/add/")
-    page.get_by_label("Tenant").fill("demo")
-    page.get_by_label("Username").fill("ann")
-    page.get_by_label("Role").select_option("operator")
-    page.get_by_label("Password", exact=True).fill("a secret word")
-    page.get_by_label("Repeat the password").fill("a secret word")
-    page.get_by_role("button", name="Add").click()
-    heading(page, "Account ann")
-    other = browser.open("/admin/")
-    sign_in(other, "ann", "a secret word")
-    heading(other, "Overview")
-    page.get_by_role("link", name="End sessions").click()
-    page.get_by_role("button", name="End sessions").click()
-    expect(page.get_by_role("status").first).to_contain_text("sessions ended")
-    other.reload()
-    heading(other, "Sign in")
-    page.get_by_role("link", name="Remove").click()
-    page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_role("status").first).to_have_text("account ann: removed")
-
-
-def test_news_can_be_previewed_published_and_disabled(page: Page, client: Console) -> None:
-    title = '<img src=x onerror="document.title=1">'
-    page.goto("/admin/news/add/")
-    page.get_by_label("Title").fill(title)
-    page.get_by_label("URL").fill("https://news.example.com/x")
-    page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_role("link", name=title)).to_be_visible()
-    assert title not in [item.title for item in client.news()]
-    page.get_by_role("button", name="Add").click()
-    heading(page, "News item 11")
-    assert client.news()[0].title == title
-    page.get_by_role("link", name="Disable").click()
-    page.get_by_role("button", name="Disable").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("withdrawn")
-    assert client.news()[0].title != title
-
-
-def test_a_resource_can_be_found_and_scheduled_to_end(page: Page) -> None:
-    page.goto("/admin/resource/")
-    page.get_by_label("Id or name begins with").fill("web-da")
-    page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("row")).to_have_count(4)
-    page.get_by_role("link", name="v-d0000001").click()
-    page.get_by_role("link", name="End…").click()
-    page.get_by_label(re.compile("^End")).fill("2027-01-31T08:00:07")
-    page.get_by_role("button", name="End").click()
-    heading(page, "will end")
-    expect(page.get_by_text("2027-01-31 08:00:07")).to_be_visible()
 
 
 def test_a_time_shortened_by_the_browser_is_not_a_change(page: Page) -> None:
@@ -260,20 +195,6 @@ def test_filters_are_collapsed_on_phones_and_open_without_javascript(browser: Co
     page.set_viewport_size(DESKTOP)
     page.get_by_role("link", name="Clear filters").click()
     expect(field).to_be_visible()
-
-
-def test_concurrent_edits_do_not_overwrite_each_other(page: Page, browser: ConsoleBrowser) -> None:
-    page.goto("/admin/quota/one/?key=demo")
-    other = browser.open_tab(page.context, "/admin/quota/one/?key=demo")
-    other.get_by_label("Cores", exact=True).fill("70")
-    other.get_by_role("button", name="Save").click()
-    page.get_by_label("Cloud disks", exact=True).fill("9")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("changed after this page was loaded")
-    expect(page.get_by_label("Cores", exact=True)).to_have_value("70")
-    expect(page.get_by_label("Cloud disks", exact=True)).to_have_value("9")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status").first).to_contain_text("changed")
 
 
 def test_the_pages_work_by_keyboard_and_without_javascript(browser: ConsoleBrowser) -> None:

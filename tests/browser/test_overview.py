@@ -11,10 +11,8 @@ from cloudconsole.testing import ConsoleServer
 from tests.browser.cloud_data import HOSTILE, Cloud, admin, load_cloud, script_executed
 from tests.browser.helpers import (
     PHONE,
-    VARIANTS,
     ConsoleBrowser,
     axe_violations,
-    check_rendering,
     open_signed_in,
     overflows,
     screenshot,
@@ -219,15 +217,6 @@ def test_all_urls_are_shown_with_their_type(
     assert shown == {each["id"]: (types[each["type"]], each["url"]) for each in client.call("GetUrlList")}
 
 
-def test_copying_a_url_is_confirmed(browser: ConsoleBrowser, client: Console) -> None:
-    page = open_signed_in(browser, permissions=["clipboard-read", "clipboard-write"])
-    url = client.urls()[0].url
-    page.get_by_role("button", name=f"Copy {url}").click()
-    expect(page.get_by_role("status").get_by_text(f"Copied: {url}")).to_be_attached()
-    expect(page.get_by_role("button", name=f"Copied {url}")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == url
-
-
 def test_copying_falls_back_to_exec_command_and_then_to_selection(browser: ConsoleBrowser, client: Console) -> None:
     page = open_signed_in(browser)
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
@@ -262,11 +251,22 @@ def test_hostile_strings_are_shown_as_text(
         news = [{"id": n, "date": f"2026-10-0{n}T00:00:00Z", "title": title} for n, title in enumerate(HOSTILE, 1)]
         cloud["news"] = [{**item, "url": f'https://example.com/{"x" * 300}?a="><b>{n}'} for n, item in enumerate(news)]
         cloud["urls"] = [{"id": "url-h0st1le0", "type": "link", "url": 'https://example.com/"><img/src=x/onerror=x>'}]
+        size = {"vcpus": 1, "ram": 1536, "disk": 0}
+        cloud["flavors"] = [{"id": str(n), "name": name, **size} for n, name in enumerate(HOSTILE)]
 
     load_cloud(console, tmp_path, change)
     page = open_signed_in(browser, viewport=PHONE)
-    titles = panel(page, "News").get_by_role("link").all_inner_texts()
-    assert titles == [each.title for each in client.news()]
+    assert panel(page, "News").get_by_role("link").all_inner_texts() == [each.title for each in client.news()]
+    check_has_only_text(page)
+    page.goto("/#/flavors?cores=1")
+    wait_until_loaded(page)
+    names = [flavor.name for flavor in client.flavors()]
+    for section in ("flavor-list", "picker"):
+        assert page.locator(f".{section} tbody th bdi").all_text_contents() == names
+    check_has_only_text(page)
+
+
+def check_has_only_text(page: Page) -> None:
     expect(page.locator("main img, main b")).to_have_count(0)
     assert not script_executed(page)
     assert not overflows(page)
@@ -321,24 +321,19 @@ def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser, 
         assert len(browser.statuses()) == before + 1
 
 
-@pytest.mark.parametrize("error", ["too_many_requests", "unavailable"])
-def test_a_panel_honors_retry_after(browser: ConsoleBrowser, console: ConsoleServer, error: str) -> None:
-    console.fault(error, call="GetNews", retry_after=2)
-    page = open_signed_in(browser)
+def test_a_panel_honors_retry_after(browser: ConsoleBrowser, console: ConsoleServer) -> None:
+    console.fault("too_many_requests", call="GetNews", retry_after=600)
+    page = browser.open()
+    page.clock.install()
+    sign_in(page)
     retry = panel(page, "News").get_by_role("button", name="Try again")
     expect(retry).to_be_disabled()
     expect(panel(page, "News").get_by_text("You can try again in")).to_be_visible()
     expect(panel(page, "News").get_by_role("alert")).not_to_contain_text("try again in")
+    page.clock.fast_forward(600_000)
     expect(retry).to_be_enabled()
     assert len(browser.statuses()) == len(ACTIONS), "nothing is retried automatically"
     retry.click()
-    expect(panel(page, "News").get_by_role("listitem")).to_have_count(5)
-
-
-def test_an_invalid_response_is_reported(browser: ConsoleBrowser, console: ConsoleServer) -> None:
-    console.fault(status=502, call="GetUrlList")
-    page = open_signed_in(browser)
-    expect(panel(page, "Common URLs").get_by_role("alert")).to_contain_text("unexpected response (502)")
     expect(panel(page, "News").get_by_role("listitem")).to_have_count(5)
 
 
@@ -371,26 +366,7 @@ def test_a_refresh_honors_retry_after(browser: ConsoleBrowser, console: ConsoleS
     expect(page.get_by_role("button", name="Refresh")).to_be_enabled()
     assert sorted(browser.statuses()) == [200] * 6 + [429]
     expect(page.get_by_role("radio", name="Day")).to_be_checked()
-    # An incomplete refresh is not announced.
+    # An incomplete refresh is not announced; a shorter wait never fails a correct page.
     page.wait_for_timeout(300)
     expect(page.get_by_text(REFRESHED)).to_have_count(0)
     expect(page.locator(".updated")).to_have_text(before)
-
-
-def test_another_language_shows_the_same_numbers(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser)
-    numbers = page.locator("main dd, main .amount, main .url-text")
-    before = numbers.all_inner_texts()
-    page.get_by_role("button", name="中文").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("概览")
-    wait_until_loaded(page)
-    assert numbers.all_inner_texts() == before
-    assert len(before) > len(GAUGES) * 3
-
-
-@pytest.mark.parametrize(("locale", "theme", "size"), VARIANTS)
-def test_the_page_is_accessible_in_all_variants(browser: ConsoleBrowser, locale: str, theme: str, size: str) -> None:
-    page = open_signed_in(browser, locale=locale, color_scheme=theme)
-    page.locator("details.cost-table summary").click()
-    page.locator("details.cost-method summary").click()
-    check_rendering(page, f"overview-{locale[:2]}-{theme}", size)

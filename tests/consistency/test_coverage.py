@@ -57,13 +57,6 @@ def test_a_gap_is_reported(operation: tuple[str, str], left: int, gap: str) -> N
     assert unmet(counts) == [gap]
 
 
-def test_a_write_that_never_succeeds_is_reported() -> None:
-    counts = Counter(SUFFICIENT)
-    for path in ("", " (admin UI)"):
-        counts["account enable" + path, "unknown"] = counts.pop(("account enable" + path, "ok"))
-    assert unmet(counts) == ["account enable: ok (0 times)"]
-
-
 def test_revoking_operator_sessions_is_not_a_write_via_a_command() -> None:
     counts = Counter(SUFFICIENT)
     for verb in ("disable", "enable", "end-sessions", "password"):
@@ -73,16 +66,11 @@ def test_revoking_operator_sessions_is_not_a_write_via_a_command() -> None:
     assert unmet(counts) == ["account: ok via a command (0 times)"]
 
 
-@pytest.mark.parametrize(
-    "other", ["fault: PostgreSQL", "fault: proxy of operators"], ids=lambda name: name.rpartition(" ")[2]
-)
-def test_faults_of_other_targets_do_not_count_for_replicas(other: str) -> None:
+def test_faults_of_other_targets_do_not_count_for_replicas() -> None:
     counts = Counter(SUFFICIENT)
-    counts[other, "killed"] = counts.pop(("fault: replica-1", "killed"))
-    assert unmet(counts) == ["fault: replica-: killed (0 times)"]
-    counts = Counter(SUFFICIENT)
-    counts[other, "delay"] = counts.pop(("fault: proxy of replica-1", "delay"))
-    assert unmet(counts) == ["fault: proxy of replica-: delay (0 times)"]
+    counts["fault: PostgreSQL", "killed"] = counts.pop(("fault: replica-1", "killed"))
+    counts["fault: proxy of operators", "delay"] = counts.pop(("fault: proxy of replica-1", "delay"))
+    assert set(unmet(counts)) == {"fault: replica-: killed (0 times)", "fault: proxy of replica-: delay (0 times)"}
 
 
 def test_a_run_of_rejections_only_is_insufficient() -> None:

@@ -63,13 +63,10 @@ def test_data_of_another_action_is_rejected(demo: ApiClient) -> None:
     "payload", [None, 1, [{"date": "today", "url": "u", "title": "t"}], [{"date": "2026-01-01 00:00:00"}], {"a": 1}]
 )
 def test_data_of_no_action_is_rejected(demo: ApiClient, payload: object) -> None:
-    body = json.dumps({"message": "News.", "code": 200, "data": payload}).encode()
-    assert violation(CALL, replace(news(demo), body=body))
-
-
-def test_an_additional_field_is_rejected(demo: ApiClient) -> None:
-    body = json.dumps({"message": "News.", "code": 200, "data": [], "more": 1}).encode()
-    assert "more" in violation(CALL, replace(news(demo), body=body))
+    body = {"message": "News.", "code": 200, "data": payload}
+    assert violation(CALL, replace(news(demo), body=json.dumps(body).encode()))
+    with_more = json.dumps({**body, "data": [], "more": 1}).encode()
+    assert "more" in violation(CALL, replace(news(demo), body=with_more))
 
 
 @pytest.mark.parametrize(("status", "error"), [(400, "missing_field"), (403, "csrf_failed"), (502, "upstream_failed")])
@@ -85,14 +82,11 @@ def test_a_declared_error_passes(demo: ApiClient, status: int, error: str) -> No
         (405, "method_not_allowed"),
         (404, "not_found"),
         (418, "x"),
+        (404, "csrf_failed"),
     ],
 )
 def test_an_undeclared_error_is_rejected(demo: ApiClient, status: int, error: str) -> None:
     assert violation(CALL, error_reply(news(demo), status, error))
-
-
-def test_an_error_with_the_wrong_status_is_rejected(demo: ApiClient) -> None:
-    assert violation(CALL, error_reply(news(demo), 404, "csrf_failed"))
 
 
 @pytest.mark.parametrize("more", [{"data": {"a": "b"}}, {"code": 401}, {"extra": 1}, {"field": None}, {"message": ""}])
@@ -107,15 +101,11 @@ def test_an_invalid_retry_after_is_rejected(demo: ApiClient, value: str | None) 
     assert "Retry-After" in violation(CALL, with_headers(unavailable, "retry-after", value))
 
 
-def test_a_rejected_valid_call_is_detected(demo: ApiClient) -> None:
-    reply = error_reply(news(demo), 400, "malformed_body")
-    assert "GetNews" in violation(CALL._replace(action="GetNews"), reply)
-
-
-def test_a_valid_call_may_ask_for_an_unknown_domain(demo: ApiClient) -> None:
+def test_a_valid_call_is_only_rejected_for_an_unknown_domain(demo: ApiClient) -> None:
     reply = error_reply(news(demo), 404, "domain_not_found", field="domainId")
     VALIDATOR.check(CALL._replace(action="GetDomainDetail"), reply)
-    assert violation(CALL._replace(action="GetNews"), reply)
+    for other in (reply, error_reply(news(demo), 400, "malformed_body")):
+        assert violation(CALL._replace(action="GetNews"), other)
 
 
 def test_a_traceback_is_rejected(demo: ApiClient) -> None:

@@ -20,17 +20,11 @@ RARE = {"internal_error", "no_project", "upstream_failed", "upstream_timeout", "
 
 
 def test_an_in_process_console_conforms_to_its_document() -> None:
-    result = fuzz(4000, seed=3)
+    result = fuzz(2000, seed=3)
     assert result.failures == []
-    assert result.requests >= 4000
+    assert result.requests >= 2000
     seen = {error for _, _, error in result.counts if error}
     assert {error.error for error in ApiError.__subclasses__()} - seen <= RARE | {"too_many_requests"}
-
-
-def test_a_console_over_http_conforms_to_its_document() -> None:
-    result = fuzz(1000, seed=4, socket=True)
-    assert result.failures == []
-    assert result.requests >= 1000
 
 
 def test_the_same_seed_generates_the_same_requests() -> None:
@@ -65,7 +59,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_failure_is_reported_with_its_request_and_the_command_to_repeat_it(broken: None, tmp_path: Path) -> None:
-    result = fuzz(400, seed=6)
+    result = fuzz(50, seed=6)
     assert result.failures
     summary = result.summary()
     assert "HEAD /api/" in summary
@@ -76,18 +70,17 @@ def test_a_failure_is_reported_with_its_request_and_the_command_to_repeat_it(bro
     assert result.failures[0] in written
 
 
-def test_a_smaller_run_is_not_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_a_full_run_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     record = tmp_path / "fuzzing.md"
-    record.write_text("a million")
-    assert runner.main(["--requests", "50", "--seed", "7", "--record", str(record)]) == 0
-    assert record.read_text() == "a million"
+    arguments = ["--requests", "20", "--seed", "7", "--record", str(record)]
+    assert runner.main(arguments) == 0
+    assert not record.exists()
     assert f"{record} not updated" in capsys.readouterr().out
-
-
-def test_a_full_run_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "FULL_RUN", 50)
-    assert runner.main(["--requests", "50", "--seed", "7", "--record", str(tmp_path / "fuzzing.md")]) == 0
-    assert "50 requests to an in-process console, seed 7" in (tmp_path / "fuzzing.md").read_text()
+    monkeypatch.setattr(runner, "FULL_RUN", 20)
+    assert runner.main(arguments) == 0
+    assert "20 requests to an in-process console, seed 7" in record.read_text()
 
 
 def test_the_document_has_the_current_introduction() -> None:

@@ -47,7 +47,7 @@ class Machine:
     def run(self, unit: str) -> int:
         """Run a oneshot unit; return its exit code."""
         with self.running(unit) as process:
-            return process.wait(120)
+            return process.wait(300)
 
     def is_ready(self) -> bool:
         return is_ready(self.base)

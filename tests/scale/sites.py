@@ -27,7 +27,7 @@ class OverHttpFrom(HttpTransport):
     def __init__(self, base: str, address: str = CLIENT_ADDRESS) -> None:
         super().__init__(base)
         host = base.removeprefix("https://")
-        self._connection = HTTPSConnection(host, timeout=30, context=client_ssl_context(), source_address=(address, 0))
+        self._connection = HTTPSConnection(host, timeout=120, context=client_ssl_context(), source_address=(address, 0))
 
 
 @dataclass

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import OperationalError
 
-from cloudconsole.core.login_throttle import ADDRESS_FAILURES, NETWORK_FAILURES, USER_FAILURES
+from cloudconsole.core.login_throttle import NETWORK_FAILURES
 from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
@@ -73,23 +73,15 @@ IPV6_NETWORKS: Final = [throttle_address(f"2001:db8:0:{number:x}::1") for number
 """/64 networks within one /56."""
 
 
-@pytest.mark.parametrize(
-    ("users", "networks", "limit"),
-    [
-        (["alice"], [NETWORK], USER_FAILURES),
-        (USERS, [NETWORK], ADDRESS_FAILURES),
-        (USERS, IPV6_NETWORKS, NETWORK_FAILURES[56]),
-    ],
-)
-def test_failures_are_counted_up_to_the_limit(
-    engines: list[Engine], users: list[str], networks: list[str], limit: int
-) -> None:
+def test_failures_in_a_wider_network_are_counted_up_to_the_limit(engines: list[Engine]) -> None:
+    limit = NETWORK_FAILURES[56]
+
     def fail(number: int) -> int:
         """Return how many attempts were counted."""
         activity, counted = ActivityStore(engines[number % 2]), 0
         for step in range(limit // 4):
-            network = networks[(number * 7 + step) % len(networks)]
-            attempt = LoginAttempt(users[(number + step) % len(users)], network, CLIENT)
+            network = IPV6_NETWORKS[(number * 7 + step) % len(IPV6_NETWORKS)]
+            attempt = LoginAttempt(USERS[(number + step) % len(USERS)], network, CLIENT)
             try:
                 activity.record_failure(attempt, None, NOW)
                 counted += 1
@@ -101,15 +93,6 @@ def test_failures_are_counted_up_to_the_limit(
     assert sum(counted) == limit
     assert len(column(engines[0], login_failures.c.id)) == limit
     assert len(column(engines[0], access_audit.c.id)) == limit
-
-
-def test_limit_reached_on_another_replica_blocks_logins(engines: list[Engine]) -> None:
-    attempt = LoginAttempt("alice", NETWORK, CLIENT)
-    for _ in range(USER_FAILURES):
-        ActivityStore(engines[0]).record_failure(attempt, None, NOW)
-    with pytest.raises(TooManyRequests):
-        ActivityStore(engines[1]).open_session(attempt, ALICE, session("late"), NOW)
-    assert column(engines[0], sessions.c.id_hash) == []
 
 
 @pytest.mark.parametrize("user", [ALICE, FEDERATED])
@@ -157,7 +140,7 @@ def test_each_ended_sessions_token_is_taken_exactly_once(engines: list[Engine]) 
 def test_deadlock_victim_is_retried(engines: list[Engine]) -> None:
     for name in ("a", "b"):
         ActivityStore(engines[0]).open_session(LoginAttempt("alice", NETWORK, CLIENT), ALICE, session(name), NOW)
-    both_locked = Barrier(2, timeout=60)
+    both_locked = Barrier(2, timeout=120)
     attempts: list[str] = []
 
     def lock(connection: Connection, name: str) -> None:

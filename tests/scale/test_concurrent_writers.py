@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import pytest
 from cluster.postgres import PostgresServer
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import USES, usage_limits
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import bulk_import
-from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION, import_resources
+from cloudconsole.operator.bulk_import import import_resources
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.entities import RESOURCES, ChangeResult
 from cloudconsole.operator.entities.resources import recount
@@ -29,9 +29,8 @@ from cloudconsole.store import counters, tables
 from cloudconsole.store.base import run_with_reader
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
-from tests.e2e.processes import command, eventually
-from tests.fork_server import ForkedProcess, fork_context
-from tests.harness import clean_environment
+from tests.e2e.processes import command
+from tests.fork_server import fork_context
 from tests.operator.clouds import expected_usage, rows
 
 NOW: Final = 1_800_000_000
@@ -241,30 +240,6 @@ def test_concurrent_imports_of_one_file_add_it_once(address: str, engine: Engine
             work.result(timeout=240)
     assert len(stored_resources(engine)) == 500
     assert_exact(engine, address)
-
-
-def test_killed_import_resumes_where_it_stopped(address: str, engine: Engine, tmp_path: Path) -> None:
-    count = 4 * LINES_PER_TRANSACTION
-    file = write_lines(tmp_path, "imported", count)
-    arguments = ["admin", "import", str(file)]
-    with open("/dev/null", "w") as devnull:  # noqa: PTH123 - not a regular file
-        process = ForkedProcess(arguments, clean_environment(CLOUDCONSOLE_DATABASE=address), stdout=devnull.fileno())
-    eventually(lambda: number_of_resources(engine))
-    process.kill()
-    process.wait(timeout=60)
-    # The next transaction waits until the one of the killed import is rolled back.
-    with engine.begin():
-        so_far = number_of_resources(engine)
-    assert so_far in range(LINES_PER_TRANSACTION, count + 1, LINES_PER_TRANSACTION)
-    done = command(*arguments, CLOUDCONSOLE_DATABASE=address)
-    assert done.stdout == f"resources: {count - so_far} added, {so_far} already there\n"
-    assert number_of_resources(engine) == count
-    assert_exact(engine, address)
-
-
-def number_of_resources(engine: Engine) -> int:
-    with engine.execution_options(reads_only=True).connect() as connection:
-        return connection.scalar(select(func.count()).select_from(tables.resources)) or 0
 
 
 def test_lock_timeout_is_reported(postgres: PostgresServer, database: str, address: str, engine: Engine) -> None:

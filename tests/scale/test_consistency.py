@@ -19,7 +19,7 @@ from cloudconsole.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 3
+ROUNDS = 10
 STALE, ACCEPTED = ": stale read: ", "^session accepted "
 
 

@@ -179,7 +179,7 @@ def test_declared_health_check_succeeds(container: Container) -> None:
 def test_stop_signal_ends_the_console_gracefully(container: Container) -> None:
     """Must be the last test that uses the container, since it stops it."""
     os.kill(container.init, signal.Signals[only(FINAL, "STOPSIGNAL").text])
-    assert container.process.wait(60) == 0
+    assert container.process.wait(120) == 0
     assert "all requests finished" in container.log.read_text()
 
 

@@ -77,7 +77,7 @@ class Replica:
             env=clean_environment(),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         assert result.returncode == 0, (command, result.stdout, result.stderr)
 
@@ -93,7 +93,7 @@ class Replica:
             case ["stop", "cloudconsole"]:
                 assert self._console is not None
                 self._console.send_signal(signal.SIGTERM)
-                assert self._console.wait(60) == 0
+                assert self._console.wait(120) == 0
             case ["restart", "cloudconsole"]:
                 self._systemctl("stop", "cloudconsole")
                 self._systemctl("start", "cloudconsole")

@@ -37,20 +37,9 @@ def client(site: Site) -> Iterator[ApiClient]:
 @pytest.fixture
 def raw(site: Site) -> Iterator[RawConnection]:
     """A raw connection over TLS."""
-    plain = socket.create_connection(("127.0.0.1", site.nginx.port), timeout=20)
+    plain = socket.create_connection(("127.0.0.1", site.nginx.port), timeout=120)
     with closing(RawConnection(client_ssl_context().wrap_socket(plain, server_hostname="localhost"))) as connection:
         yield connection
-
-
-def test_session_works_with_secure_cookies(site: Site, client: ApiClient) -> None:
-    opened = client.open()
-    assert opened.data["regions"] == [f"{site.nginx.base}/v3"]
-    assert client.login().status == 200
-    assert client.call("GetUsageLimits").status == 200
-    assert client.call("GetUsageLimits", as_form=True).status == 200
-    assert all("; Secure" in cookie for cookie in opened.set_cookies.values())
-    assert client.logout().status == 200
-    assert client.call("GetUsageLimits").error == "login_required"
 
 
 def test_both_replicas_serve_one_session(site: Site, client: ApiClient) -> None:
@@ -58,14 +47,8 @@ def test_both_replicas_serve_one_session(site: Site, client: ApiClient) -> None:
     for _ in range(6):
         assert client.call("GetUsageLimits").status == 200
     for replica in site.replicas:
+        assert "ignoring forwarded headers" not in replica.log.read_text()
         eventually(lambda: [line for line in log_lines(replica) if line.get("action") == "GetUsageLimits"])  # noqa: B023
-
-
-def test_response_headers_are_forwarded_once(client: ApiClient) -> None:
-    reply = client.open()
-    assert_has_security_headers(reply)
-    assert reply.header("strict-transport-security") == "max-age=31536000"
-    assert reply.header("content-encoding") is None
 
 
 def test_http_2_is_supported(site: Site) -> None:
@@ -83,7 +66,7 @@ def test_tls_older_than_1_2_is_rejected(site: Site, version: str, is_supported: 
     context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     try:
         with context.wrap_socket(
-            socket.create_connection(("127.0.0.1", site.nginx.port), timeout=20), server_hostname="localhost"
+            socket.create_connection(("127.0.0.1", site.nginx.port), timeout=120), server_hostname="localhost"
         ):
             supported = True
     except (ssl.SSLError, ConnectionError):
@@ -95,7 +78,7 @@ def test_tls_1_2_rejects_a_client_that_offers_only_cbc(site: Site) -> None:
     context = client_ssl_context()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("ECDHE+AES:!AESGCM:!AESCCM")
-    plain = socket.create_connection(("127.0.0.1", site.nginx.port), timeout=20)
+    plain = socket.create_connection(("127.0.0.1", site.nginx.port), timeout=120)
     with plain, pytest.raises(ssl.SSLError, match="HANDSHAKE_FAILURE"):
         context.wrap_socket(plain, server_hostname="localhost")
 
@@ -169,15 +152,6 @@ def test_forwarded_headers_from_clients_are_replaced(site: Site, twice: bool) ->
     assert [line["address"] for line in lines] == [CLIENT_ADDRESS]
 
 
-def test_no_replica_reports_nginx_as_an_undeclared_proxy(site: Site, client: ApiClient) -> None:
-    client.open()
-    assert not any("ignoring forwarded headers" in replica.log.read_text() for replica in site.replicas)
-
-
-def test_console_rejects_an_unknown_host(client: ApiClient) -> None:
-    assert client.send("GET", "/api/", {"Host": "evil.example"}).error == "invalid_host"
-
-
 @pytest.mark.parametrize("path", ["/metrics", "/healthz", "/readyz", "//readyz", "/%72eadyz", "/.error/503"])
 def test_monitoring_endpoints_are_hidden_from_clients(client: ApiClient, path: str) -> None:
     reply = client.send("GET", path)
@@ -201,15 +175,6 @@ def test_oversized_chunked_body_gets_the_consoles_error(raw: RawConnection) -> N
     reply = raw.answer()
     assert reply.status == 413
     assert_is_error(reply, BodyTooLarge(65_536), "en")
-
-
-def test_largest_accepted_body_is_forwarded(client: ApiClient) -> None:
-    client.login()
-    body = json.dumps({"action": "GetUsageLimits"}).encode()
-    reply = client.send(
-        "POST", "/api/", {"Content-Type": JSON, "X-CSRFToken": client.token}, body + b" " * (65_536 - len(body))
-    )
-    assert reply.status == 200
 
 
 def test_large_headers_are_forwarded(raw: RawConnection) -> None:
@@ -236,18 +201,14 @@ def test_invalid_requests_get_a_plain_text_response(raw: RawConnection, sent: by
     assert reply.header("x-frame-options") == "DENY"
 
 
-def test_the_access_log_has_the_consoles_request_id_and_no_query(site: Site, client: ApiClient) -> None:
+def test_the_access_log_has_request_ids_and_requested_paths_but_no_query(site: Site, client: ApiClient) -> None:
     name = uuid4().hex
+    rejected = f"/metrics/../readyz/../{name}/../metrics"
+    assert client.send("GET", f"{rejected}?secret=1").status == 404
+    eventually(lambda: next((line for line in access_lines(site) if line["path"] == rejected), None))
     client.send("GET", "/api/?secret=1", {"X-Request-ID": name})
     line = eventually(lambda: next((line for line in access_lines(site) if line["request_id"] == name), None))
     assert (line["address"], line["path"], line["status"]) == (CLIENT_ADDRESS, "/api/", 200)
-    assert "secret" not in site.nginx.access_log.read_text()
-
-
-def test_access_log_has_the_requested_path_of_a_rejection(site: Site, client: ApiClient) -> None:
-    path = f"/metrics/../readyz/../{uuid4().hex}/../metrics"
-    assert client.send("GET", f"{path}?secret=1").status == 404
-    eventually(lambda: next((line for line in access_lines(site) if line["path"] == path), None))
     assert "secret" not in site.nginx.access_log.read_text()
 
 

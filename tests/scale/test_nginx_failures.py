@@ -23,6 +23,16 @@ from tests.harness import FORM, JSON, ApiClient, HttpTransport, Reply, client_ss
 from tests.scale.sites import CERTIFICATE_PAIR, Site, two_replica_site
 from tests.scale.upstreams import Behaviour, Upstream, disconnect, respond, upstream
 
+
+class LimitedNginx(Nginx):
+    """Allows only the bursts of the rate limits, whatever the speed of the machine."""
+
+    def _substitutions(self) -> Iterator[tuple[str, str]]:
+        yield from super()._substitutions()
+        yield "rate=100r/s;", "rate=1r/m;"
+        yield "rate=10r/s;", "rate=1r/m;"
+
+
 StartNginx = Callable[..., tuple[Nginx, list[Upstream]]]
 
 
@@ -33,7 +43,8 @@ def start_nginx() -> Iterator[StartNginx]:
 
         def start(*behaviours: Behaviour, limits: bool = False) -> tuple[Nginx, list[Upstream]]:
             upstreams = [running.enter_context(upstream(behave)) for behave in behaviours]
-            nginx = Nginx([each.base for each in upstreams], certificate=CERTIFICATE_PAIR, limits=limits)
+            kind = LimitedNginx if limits else Nginx
+            nginx = kind([each.base for each in upstreams], certificate=CERTIFICATE_PAIR, limits=limits)
             return running.enter_context(nginx), upstreams
 
         yield start
@@ -45,7 +56,7 @@ def send(nginx: Nginx, method: str, path: str = "/api/", body: bytes = b"") -> R
 
 
 def raw(nginx: Nginx) -> RawConnection:
-    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=20)
+    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=120)
     return RawConnection(client_ssl_context().wrap_socket(plain, server_hostname="localhost"))
 
 
@@ -57,17 +68,13 @@ def test_post_that_was_sent_is_never_retried(start_nginx: StartNginx, path: str)
     assert sum(len(each.requests) for each in upstreams) == 1
 
 
-def test_interrupted_get_is_retried_on_another_replica(start_nginx: StartNginx) -> None:
-    nginx, (broken, healthy) = start_nginx(disconnect, respond)
-    assert [send(nginx, "GET").status for _ in range(4)] == [200] * 4
-    assert len(broken.requests) >= 1
-    assert len(healthy.requests) == 4
-
-
-def test_interrupted_action_is_retried_on_another_replica(start_nginx: StartNginx) -> None:
+@pytest.mark.parametrize(("method", "body"), [("GET", b""), ("POST", b"{}")])
+def test_interrupted_get_or_action_is_retried_on_another_replica(
+    start_nginx: StartNginx, method: str, body: bytes
+) -> None:
     """All actions are read-only."""
     nginx, (broken, healthy) = start_nginx(disconnect, respond)
-    assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
+    assert [send(nginx, method, body=body).status for _ in range(4)] == [200] * 4
     assert len(broken.requests) >= 1
     assert len(healthy.requests) == 4
 
@@ -135,36 +142,32 @@ def test_slow_reader_does_not_occupy_a_replica(start_nginx: StartNginx) -> None:
     nginx, _ = start_nginx(respond_at_length)
     with closing(raw(nginx)) as slow:
         slow.send(request("GET", "/api/"))
-        assert upstream_done.wait(timeout=30)
+        assert upstream_done.wait(timeout=120)
 
 
-def test_excessive_request_rate_is_rejected(start_nginx: StartNginx) -> None:
+@pytest.mark.parametrize(
+    ("method", "path", "burst"), [("GET", "/api/", 200), ("POST", "/auth/login/", 50), ("POST", "/admin/sign-in/", 50)]
+)
+def test_excessive_request_rate_is_rejected_and_logins_have_a_lower_limit(
+    start_nginx: StartNginx, method: str, path: str, burst: int
+) -> None:
     nginx, _ = start_nginx(respond, limits=True)
     with closing(raw(nginx)) as client:
-        client.send(request("GET", "/api/") * 600)
-        replies = [client.answer() for _ in range(600)]
+        client.send(request(method, path, [("Content-Length", "0")]) * (burst + 20))
+        replies = [client.answer() for _ in range(burst + 20)]
+    assert [reply.status for reply in replies[: burst + 1]] == [200] * (burst + 1)
     rejected = [reply for reply in replies if reply.status != 200]
-    assert len(rejected) >= 100
+    assert rejected
     assert {(reply.status, reply.error, reply.header("retry-after")) for reply in rejected} == {
         (429, "too_many_requests", "1")
     }
-
-
-@pytest.mark.parametrize("path", ["/auth/login/", "/admin/sign-in/"])
-def test_logins_have_a_lower_rate_limit(start_nginx: StartNginx, path: str) -> None:
-    nginx, (healthy,) = start_nginx(respond, limits=True)
-    with closing(raw(nginx)) as client:
-        client.send(request("POST", path, [("Content-Length", "0")]) * 150)
-        statuses = [client.answer().status for _ in range(150)]
-    assert 429 in statuses
-    assert 50 < len(healthy.requests) < 150
 
 
 def test_too_many_connections_per_client_are_rejected(start_nginx: StartNginx) -> None:
     release = threading.Event()
 
     def respond_later(connection: Any) -> None:
-        release.wait(30)
+        release.wait(120)
         respond(connection)
 
     nginx, (healthy,) = start_nginx(respond_later, limits=True)

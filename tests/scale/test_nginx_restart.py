@@ -13,8 +13,8 @@ from tests.e2e.processes import eventually
 from tests.harness import ApiClient, HttpTransport, Reply
 from tests.scale.sites import Site, two_replica_site
 
-CLIENTS = 8
-RESTARTS = 3
+CLIENTS = 4
+RESTARTS = 2
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_restart_causes_no_502(site: Site) -> None:
         site.replicas[number % 2].restart()
     done.set()
     for client in clients:
-        client.join(timeout=60)
+        client.join(timeout=120)
         assert not client.is_alive()
     outcomes = sum((client.outcomes for client in clients), Counter())
     # A login that got 503 leaves the client without a session.

@@ -4,12 +4,12 @@ import psycopg
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.operator.maintenance.retention import ROWS_PER_TRANSACTION, RetentionAges, count, prune, rules
+from cloudconsole.operator.maintenance.retention import ROWS_PER_TRANSACTION, RetentionAges
 from cloudconsole.store import tables
 from cloudconsole.store.base import Store
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
-from tests.operator.maintenance.test_retention import DEFAULT_AGES, IDLE, add_rows, primary_keys, run_prune, session_row
+from tests.operator.maintenance.test_retention import add_rows, run_prune
 from tests.operator.transactions import NOW
 
 
@@ -18,17 +18,6 @@ def store(postgres: PostgresServer, database: str) -> Store:
     new_store = PostgresStore(Dsn(postgres.address(database)))
     new_store.migrate()
     return new_store
-
-
-def test_locked_rows_are_skipped(store: Store, postgres: PostgresServer, database: str) -> None:
-    add_rows(store, tables.sessions, *(session_row(name, seen_at=1, expires_at=1) for name in (b"held", b"free")))
-    all_rules = rules(DEFAULT_AGES, now=NOW, session_idle=IDLE)
-    assert count(store, all_rules)["sessions"] == 2
-    with psycopg.connect(postgres.address(database)) as other:
-        other.execute("SELECT 1 FROM sessions WHERE id_hash = 'held' FOR UPDATE")
-        assert prune(store, all_rules, actor="tester", now=NOW)["sessions"] == 1
-    assert primary_keys(store, tables.sessions) == [b"held"]
-    assert run_prune(store, now=NOW) == {"sessions": 1}
 
 
 def test_change_log_names_only_the_affected_tenants(store: Store, postgres: PostgresServer, database: str) -> None:

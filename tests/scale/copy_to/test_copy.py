@@ -6,12 +6,10 @@ from pathlib import Path
 
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.migrations import known_revisions
 from tests.conftest import SAMPLE_TIME
 from tests.harness import ApiClient, HttpTransport, running_server
 from tests.scale.copies import copy, execute_sql, postgres_rows, schema_of, sqlite_rows
 from tests.server.commands.conftest import Run
-from tests.terminal import Terminal
 
 
 def test_every_row_of_every_table_is_copied(data: Path, address: str) -> None:
@@ -29,14 +27,12 @@ def test_schema_equals_a_migrated_one(data: Path, postgres: PostgresServer, data
     assert schema_of(postgres, database) == schema_of(postgres, tables)
 
 
-def test_existing_empty_tables_are_filled(data: Path, postgres: PostgresServer, migrated: str) -> None:
-    copy(data, postgres.address(migrated))
-    assert postgres_rows(postgres.address(migrated))["tenants"] == sqlite_rows(data)["tenants"]
-
-
-def test_copy_invalidates_caches_of_running_servers(data: Path, postgres: PostgresServer, migrated: str) -> None:
+def test_copy_fills_empty_tables_and_invalidates_caches_of_running_servers(
+    data: Path, postgres: PostgresServer, migrated: str
+) -> None:
     before = postgres.execute("SELECT number FROM shared_changes", migrated)
     copy(data, postgres.address(migrated))
+    assert postgres_rows(postgres.address(migrated))["tenants"] == sqlite_rows(data)["tenants"]
     assert postgres.execute("SELECT number FROM shared_changes", migrated) != before
     assert postgres.execute("SELECT COUNT(*) FROM signals", migrated) == [(0,)]
 
@@ -82,15 +78,3 @@ def test_copy_is_reported_as_json(cloudconsole: Run, data: Path, address: str, d
     assert report["store"] == f"the database {database} on 127.0.0.1"
     assert report["rows"] == {name: len(rows) for name, rows in sqlite_rows(data).items()} | {"operator_audit": 1}
     assert report["written_since"] is False
-
-
-def test_terminal_shows_progress(data: Path, address: str) -> None:
-    terminal = Terminal(data.parent, "admin", "copy-to", address, "--data", str(data))
-    assert terminal.end() == 0
-    assert "rows, " in terminal.shown
-    assert "compared row by row" in terminal.shown
-
-
-def test_copy_creates_the_newest_revision(data: Path, postgres: PostgresServer, database: str) -> None:
-    copy(data, postgres.address(database))
-    assert postgres.execute("SELECT version_num FROM alembic_version", database) == [(known_revisions()[0],)]

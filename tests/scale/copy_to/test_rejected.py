@@ -18,7 +18,6 @@ from tests.server.commands.conftest import Run
 
 INCOMPATIBLE = {
     "UPDATE nodes SET name = 'a' || char(0) || 'b' WHERE id = 1": "nodes 1: name is not text, or contains a NUL",
-    "UPDATE nodes SET name = CAST(x'ff' AS TEXT) WHERE id = 1": "nodes cannot be read: Could not decode to UTF-8",
     "UPDATE usage SET cores = cores + 1": "run cloudconsole admin recount --data",
     "UPDATE accounts SET tenant_id = 999 WHERE id = 1": 'violates foreign key constraint "fk_accounts_tenant_id"',
 }
@@ -59,17 +58,6 @@ def test_occupied_database_is_rejected_and_left_unchanged(
     assert postgres.execute("SELECT COUNT(*) FROM tenants", migrated) == [(0,)]
 
 
-def test_role_without_create_privilege_is_rejected(
-    cloudconsole: Run, data: Path, postgres: PostgresServer, database: str
-) -> None:
-    postgres.execute("REVOKE ALL ON SCHEMA public FROM PUBLIC, pg_database_owner", database)
-    postgres.execute(f"ALTER DATABASE {database} OWNER TO postgres")
-    done = cloudconsole("admin", "copy-to", postgres.address(database), "--data", data)
-    assert done.code == 1
-    assert "nothing was copied: " in done.err
-    assert schema_of(postgres, database) == NO_TABLES
-
-
 def test_wrong_password_is_rejected_and_not_shown(cloudconsole: Run, data: Path, address: str) -> None:
     done = cloudconsole("admin", "copy-to", address.replace("console-database", "quite-wrong"), "--data", data)
     assert done.code == 1
@@ -77,20 +65,11 @@ def test_wrong_password_is_rejected_and_not_shown(cloudconsole: Run, data: Path,
     assert "quite-wrong" not in done.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["mysql://console@127.0.0.1/x"], "ADDRESS: must be a PostgreSQL URL"),
-        (["postgresql://127.0.0.1/x?nonsense=1"], "invalid URI query parameter"),
-        ([], "ADDRESS"),
-    ],
-)
-def test_invalid_dsn_is_rejected(
-    capsys: pytest.CaptureFixture[str], cloudconsole: Run, data: Path, arguments: list[str], message: str
-) -> None:
+@pytest.mark.parametrize("dsn", ["mysql://console@127.0.0.1/x", "postgresql://127.0.0.1/x?nonsense=1"])
+def test_invalid_dsn_is_rejected(capsys: pytest.CaptureFixture[str], cloudconsole: Run, data: Path, dsn: str) -> None:
     with pytest.raises(SystemExit, match="2"):
-        cloudconsole("admin", "copy-to", *arguments, "--data", data)
-    assert message in capsys.readouterr().err
+        cloudconsole("admin", "copy-to", dsn, "--data", data)
+    assert "ADDRESS: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -119,12 +98,6 @@ def test_older_store_is_rejected(data: Path, address: str, postgres: PostgresSer
     with pytest.raises(StoreError, match="was created by an older Cloud Console"):
         copy(data, address)
     assert schema_of(postgres, database) == NO_TABLES
-
-
-def test_newer_store_is_rejected(data: Path, address: str) -> None:
-    execute_sql(data, "activity", "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(StoreError, match="created by a newer Cloud Console"):
-        copy(data, address)
 
 
 def test_newer_store_is_rejected_even_if_it_can_be_served(data: Path, address: str) -> None:

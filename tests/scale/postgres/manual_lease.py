@@ -10,7 +10,7 @@ from cloudconsole.store.postgres import change_poller
 from cloudconsole.store.postgres.change_poller import ChangeLease
 from cloudconsole.store.postgres.dsn import Dsn
 
-TIMEOUT = 20
+TIMEOUT = 120
 REPLACE_CHANGE_LOG = (
     "ALTER TABLE signals RENAME TO former",
     "CREATE TABLE signals (LIKE former INCLUDING DEFAULTS)",

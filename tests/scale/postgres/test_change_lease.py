@@ -13,9 +13,15 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.postgres import change_log_reader, change_poller
 from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS
 from cloudconsole.store.postgres.dsn import Dsn
-from cloudconsole.store.postgres.pool import connect
 from cloudconsole.store.postgres.store import PostgresStore
-from tests.scale.postgres.manual_lease import REPLACE_CHANGE_LOG, ManualLease, execute, manual_lease, wait_until_held
+from tests.scale.postgres.manual_lease import (
+    REPLACE_CHANGE_LOG,
+    TIMEOUT,
+    ManualLease,
+    execute,
+    manual_lease,
+    wait_until_held,
+)
 
 ONE, TWO = 1, 2
 S1, S2 = b"s1", b"s2"
@@ -67,10 +73,6 @@ def changes_after(address: Dsn, *statements: str) -> list[int | bytes]:
 )
 def test_change_affects_only_its_subjects(populated: Dsn, statement: str, changed: list[object]) -> None:
     assert changes_after(populated, statement) == changed
-
-
-def test_rolled_back_change_is_not_reported(populated: Dsn) -> None:
-    assert changes_after(populated, "UPDATE tenants SET disabled = true", "ROLLBACK") == []
 
 
 def test_ended_session_is_reported_even_if_long_expired(address: Dsn) -> None:
@@ -140,15 +142,6 @@ def test_change_log_is_in_the_schema_of_the_tables(postgres: PostgresServer, dat
     assert changes_after(address, "SET search_path = public", CHANGE_ONE.replace("tenants", "console.tenants")) == [ONE]
 
 
-def test_each_change_is_reported_once(populated: Dsn) -> None:
-    async def poll() -> list[list[int | bytes]]:
-        async with manual_lease(populated) as manual:
-            execute(populated, "UPDATE tenants SET disabled = true WHERE id = 1")
-            return [await manual.changed(*EVERYTHING) for _ in range(3)]
-
-    assert asyncio.run(poll()) == [[ONE], [], []]
-
-
 def test_long_transaction_hides_no_earlier_commit(populated: Dsn) -> None:
     async def poll() -> list[list[int | bytes]]:
         async with manual_lease(populated) as manual:
@@ -159,24 +152,6 @@ def test_long_transaction_hides_no_earlier_commit(populated: Dsn) -> None:
             return [*seen, await manual.changed(*EVERYTHING), await manual.changed(*EVERYTHING)]
 
     assert asyncio.run(poll()) == [[TWO], [], [ONE], []]
-
-
-def test_long_transaction_causes_no_duplicate_changes(populated: Dsn) -> None:
-    async def poll() -> list[object]:
-        connection = await connect(populated)
-        try:
-            with psycopg.connect(populated.conninfo()) as first:
-                first.execute(CHANGE_ONE)
-                positions = [await change_log_reader.poll(connection, None)]
-                execute(populated, "UPDATE tenants SET disabled = true WHERE id = 2")
-                for _ in range(2):
-                    positions.append(await change_log_reader.poll(connection, positions[-1]))
-            positions.append(await change_log_reader.poll(connection, positions[-1]))
-        finally:
-            await connection.close()
-        return [position.news for position in positions]
-
-    assert asyncio.run(poll()) == [set(), {TWO}, set(), {ONE}]
 
 
 def test_valid_lease_needs_no_poll(populated: Dsn) -> None:
@@ -307,22 +282,22 @@ def test_failing_polls_reject_at_once_and_end_the_lease(
     away: Callable[[PostgresServer], object],
     back: Callable[[PostgresServer], object],
 ) -> None:
-    monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
     monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.05)
 
     async def poll() -> None:
         async with manual_lease(private_address) as manual:
+            monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
             await asyncio.to_thread(away, private_server)
             try:
                 await _assert_poll_fails(manual)
                 # The lease knows by now that polls fail, and does not wait for the next one.
-                monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 20)
-                await asyncio.wait_for(_assert_poll_fails(manual), 10)
+                monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 3600)
+                await asyncio.wait_for(_assert_poll_fails(manual), TIMEOUT)
                 assert not manual.lease.is_held
             finally:
                 monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
                 await asyncio.to_thread(back, private_server)
-            monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 5)
+            monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", TIMEOUT)
             await wait_until_held(manual.lease)
             await manual.lease.poll()
 

@@ -100,30 +100,25 @@ def test_unpurged_change_log_is_reported(check: Check, address: Dsn, monkeypatch
     assert (check().level, "change log" in check().text) == ("warning", True)
 
 
-def test_database_that_may_lose_commits_is_reported(durable: Databases) -> None:
-    with PostgresServer(durable=False) as server:
-        databases = Databases(server)
-        database = databases.address(databases.acquire(databases.migrated_template))
-        (finding,) = check_database(DoctorContext(Settings(database=database), [], time.time()))
+def test_database_that_may_lose_commits_is_reported(check: Check, databases: Databases, migrated_template: str) -> None:
+    finding = check(database=databases.address(migrated_template))
     assert (finding.level, "may lose" in finding.text) == ("warning", True)
 
 
 @pytest.mark.parametrize(
     ("mode", "is_reported"), [(0o644, True), (0o602, True), (0o660, True), (0o640, False), (0o400, False)]
 )
-def test_password_file_open_to_others_is_reported(address: Dsn, tmp_path: Path, mode: int, is_reported: bool) -> None:
+def test_password_file_open_to_others_is_reported(check: Check, tmp_path: Path, mode: int, is_reported: bool) -> None:
     file = tmp_path / "password"
     file.write_text("console-database")
     file.chmod(mode)
-    settings = Settings(database=address.given, database_password_file=file)
-    (finding,) = check_database(DoctorContext(settings, [], time.time()))
+    finding = check(database_password_file=file)
     assert finding.level == ("warning" if is_reported else "ok")
     assert (str(file) in finding.text) is is_reported
 
 
-def test_missing_password_file_is_reported_once(address: Dsn, tmp_path: Path) -> None:
-    settings = Settings(database=address.given, database_password_file=tmp_path / "none")
-    (finding,) = check_database(DoctorContext(settings, [], time.time()))
+def test_missing_password_file_is_reported_once(check: Check, tmp_path: Path) -> None:
+    finding = check(database_password_file=tmp_path / "none")
     assert (finding.level, "cannot be read" in finding.text) == ("problem", True)
 
 
@@ -164,13 +159,15 @@ def test_wrong_password_is_not_reported_as_an_outage(
     assert finding.level == "problem"
 
 
-def test_untrusted_certificate_is_not_reported_as_an_outage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_untrusted_certificate_is_not_reported_as_an_outage(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     with PostgresServer(tls=True, durable=False) as server:
         server.create_database("cloud")
         plain = server.address("cloud").partition("?")[0]
         for parameters in ("sslmode=verify-full", f"sslmode=verify-full&sslrootcert={CERTIFICATES / 'rsa.pem'}"):
-            (finding,) = check_database(DoctorContext(Settings(database=f"{plain}?{parameters}"), [], time.time()))
+            finding = check(database=f"{plain}?{parameters}")
             assert (finding.level, "sslrootcert" in finding.fix) == ("problem", True), finding
 
 
@@ -186,7 +183,7 @@ def test_suggested_command_ends_the_locking_transaction(
         holder.execute("LOCK TABLE sessions")
         finding = check(**settings)
         assert "locks the login tables: logins get 503" in finding.text
-        subprocess.run(["sh", "-c", finding.command], check=True, capture_output=True, timeout=60)
+        subprocess.run(["sh", "-c", finding.command], check=True, capture_output=True, timeout=120)
         with pytest.raises(psycopg.OperationalError):
             holder.execute("SELECT 1")
     assert check(**settings).level == "ok"

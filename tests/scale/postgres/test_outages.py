@@ -159,7 +159,7 @@ def test_paused_transaction_is_rolled_back_and_unblocks_others(address: Dsn) -> 
             with operator_transaction(engine, actor="b", now=NOW) as transaction:
                 TENANTS.add(transaction, {"name": "other"})
             os.kill(paused.pid, signal.SIGCONT)
-            paused.join(60)
+            paused.join(120)
             assert paused.exitcode == 1
             assert tenant_names(engine) == {"other"}
     finally:

@@ -31,17 +31,6 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_both_placeholder_styles_are_supported(address: Dsn) -> None:
-    async def read() -> list[object]:
-        async with run_with_reader(PostgresStore(address)) as reader:
-            return [
-                await reader.one("SELECT CAST(? AS integer) % 2, CAST(? AS text)", (7, "?")),
-                await reader.one("SELECT CAST(:one AS integer) + CAST(:one AS integer)", {"one": 2}),
-            ]
-
-    assert asyncio.run(read()) == [(1, "?"), (4,)]
-
-
 def test_snapshot_reads_are_consistent(address: Dsn) -> None:
     async def read() -> list[object]:
         async with run_with_reader(PostgresStore(address)) as reader:
@@ -117,13 +106,12 @@ def test_unresponsive_server_times_out_and_leaves_no_tasks(
     back: Callable[[PostgresServer], object],
     is_connected: bool,
 ) -> None:
-    monkeypatch.setattr(pool, "READ_SECONDS", 0.5)
-
     async def read() -> None:
         async with run_with_reader(PostgresStore(private_address)) as reader:
             if is_connected:
                 await reader.one("SELECT 1")
             await asyncio.to_thread(away, private_server)
+            monkeypatch.setattr(pool, "READ_SECONDS", 0.5)
             try:
                 with pytest.raises(Unavailable):
                     await reader.one("SELECT 1")
@@ -192,43 +180,37 @@ def test_worker_that_cannot_poll_is_not_ready(address: Dsn) -> None:
 
 
 def test_whole_snapshot_has_one_deadline(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "READ_SECONDS", 1)
-
-    read = list[object]()
-
     async def read_repeatedly() -> None:
-        async with run_with_reader(PostgresStore(address)) as reader, reader.snapshot() as snapshot:
-            for _ in range(100):
-                read.append(await snapshot.one("SELECT pg_sleep(0.2)"))
+        async with run_with_reader(PostgresStore(address)) as reader:
+            await reader.one("SELECT 1")
+            monkeypatch.setattr(pool, "READ_SECONDS", 1)
+            async with reader.snapshot() as snapshot:
+                for _ in range(100):
+                    await snapshot.one("SELECT pg_sleep(0.1)")
 
     with pytest.raises(Unavailable):
         asyncio.run(read_repeatedly())
-    assert 0 < len(read) < 100
 
 
 def test_waiting_for_a_connection_uses_up_the_deadline(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MAX_CONNECTIONS", 1)
 
-    async def read() -> list[float]:
+    async def read() -> None:
         connections, loop = ConnectionPool(address), asyncio.get_running_loop()
-        is_acquired = asyncio.Event()
 
-        async def use() -> None:
-            async with connections.acquire():
-                is_acquired.set()
-                await asyncio.sleep(0.1)
+        async def deadline() -> float:
+            async with connections.acquire() as connection:
+                return connection.until
 
-        first = asyncio.create_task(use())
-        await is_acquired.wait()
-        requested = loop.time()
-        async with connections.acquire() as connection:
-            times = [requested + pool.READ_SECONDS, connection.until, loop.time() + pool.READ_SECONDS]
-        await first
+        async with connections.acquire():
+            second = asyncio.create_task(deadline())
+            # It starts to wait in the next iteration of the event loop.
+            await asyncio.sleep(0)
+            waiting_since = loop.time()
+        assert await second <= waiting_since + pool.READ_SECONDS
         await connections.close()
-        return times
 
-    requested, until, maximum = asyncio.run(read())
-    assert until - requested < maximum - until
+    asyncio.run(read())
 
 
 # Untrusted lookups
@@ -240,6 +222,7 @@ def test_untrusted_lookups_leave_connections_for_others(address: Dsn) -> None:
     async def read() -> object:
         async with run_with_reader(PostgresStore(address)) as reader:
             flood = [asyncio.create_task(reader.seek("SELECT pg_sleep(1000)")) for _ in range(50)]
+            # For the lookups to occupy connections; a shorter wait never fails a correct reader.
             await asyncio.sleep(0.1)
             found = await reader.one("SELECT 1")
             errors = await asyncio.gather(*flood, return_exceptions=True)

@@ -64,8 +64,9 @@ def test_system_cas_are_used_by_default(
     assert_served(server, dsn_of(server, sslmode="verify-full"))
 
 
-@pytest.mark.parametrize("arguments", [("serve",), ("admin", "tenant", "list")], ids=["serve", "admin"])
-@pytest.mark.parametrize("source", ["in the address", "by the system"])
+@pytest.mark.parametrize(
+    ("arguments", "source"), [(("serve",), "in the address"), (("admin", "tenant", "list"), "by the system")]
+)
 def test_untrusted_server_is_rejected(
     server: PostgresServer, tmp_path: Path, arguments: tuple[str, ...], source: str
 ) -> None:
