@@ -66,7 +66,7 @@ def test_missing_response_times_out(impatient: Connect, scripted_server: Scripte
     is_over = threading.Event()
 
     def silence() -> Iterator[bytes]:
-        is_over.wait(60)
+        is_over.wait(600)
         yield b"{}"
 
     scripted_server.trickle = silence
