@@ -87,6 +87,7 @@ class ConsoleSession:
         given = account.password
         # A password to be typed is prompted for before the call, as if none were given.
         self._password = None if given is None or given.is_typed else _without_deadline(given.read)
+        self._typed_password: str | None = None
         self.session: Session | None = None
         """The saved session, as loaded."""
         self.may_ask = passwords.can_ask()
@@ -121,6 +122,11 @@ class ConsoleSession:
         """Return a context manager that enforces the call's deadline."""
         message = f"cannot reach {self.url}: no response in time"
         return deadline(self.deadline, lambda: ConnectionFailed(message))
+
+    def limit_deadline(self, seconds: float) -> None:
+        """Limit the following calls to this many seconds each."""
+        self.deadline = min(self.deadline, seconds)
+        self._reopen()
 
     def without_password(self) -> Console:
         """Open the console with only the saved session."""
@@ -239,10 +245,13 @@ class ConsoleSession:
             raise UsageError(
                 translate(messages.REGION_REQUIRED, regions=escape_and_truncate(", ".join(regions) or "-", LONG_LENGTH))
             )
-        password = passwords.ask_password(self.username or "", self.url)
+        self._typed_password = passwords.ask_password(self.username or "", self.url)
+        self._reopen()
+
+    def _reopen(self) -> None:
         session = self.console.session
         self.console.close()
-        self._console = self._open(password, session)
+        self._console = self._open(self._typed_password or self._password, session)
 
     def _no_password(self) -> str:
         line = translate(messages.NO_PASSWORD, username=self.username, url=self.url)

@@ -27,11 +27,11 @@ def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Table]", in
     def command(call: "ConsoleSession") -> None:
         if not output.is_terminal() or terminal().is_dumb_terminal or call.settings.output != "table":
             raise UsageError(translate(messages.WATCH_NEEDS_TERMINAL))
-        # Show that a console does not respond instead of waiting for it.
-        call.deadline = min(call.deadline, max(interval, _MIN_DEADLINE))
         table = call.do(fetch)
         call.save_session()
         call.may_ask = False
+        # From now on show that the console does not respond instead of waiting for it.
+        call.limit_deadline(max(interval, _MIN_DEADLINE))
         _watch(call, fetch, table, interval)
 
     return run_command(arguments, command)
