@@ -220,17 +220,9 @@ class ApiClient:
     transport: Transport
     cookies: dict[str, str] = field(default_factory=dict)
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str] | None = None,
-        body: bytes = b"",
-        *,
-        with_cookies: bool = True,
-    ) -> Reply:
+    def send(self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Reply:
         sent = dict(headers or {})
-        if with_cookies and self.cookies and "Cookie" not in sent:
+        if self.cookies and "Cookie" not in sent:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         reply = self.transport.send(method, path, list(sent.items()), body)
         for name in reply.set_cookies:

@@ -2,7 +2,9 @@
 
 import os
 import shutil
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -16,7 +18,20 @@ from bench.wrk import Workload, WrkCounts, check_counts, parse_counts
 from cluster.load_generator import LoadResult, Response
 
 from bench import wrk
-from tests.bench.stub_server import Respond, stub_server
+from tests.backends.openstack.fake_cloud import FakeCloud, Reply
+
+Respond = Callable[[int], tuple[int, bytes]]
+"""Maps the number of a request to status and body."""
+
+
+@contextmanager
+def stub_server(respond: Respond) -> Iterator[int]:
+    """Serve scripted responses on the returned port."""
+    numbers = count(1)
+    with FakeCloud() as server:
+        server.respond("GET", "/api/", lambda _: Reply(*respond(next(numbers))))
+        yield int(server.address.rpartition(":")[2])
+
 
 BODY = b'{"code":200}'
 COUNTS = WrkCounts(1000, 2_000_000, 12_000, 0, 0, 0, 0, 0, 0, {}, "")

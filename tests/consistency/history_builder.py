@@ -3,19 +3,7 @@
 from typing import Any
 
 from consistency.checker import check
-from consistency.history import (
-    AnyOperation,
-    FinalRead,
-    Healed,
-    History,
-    InitialState,
-    Login,
-    Logout,
-    Read,
-    Register,
-    Response,
-    Write,
-)
+from consistency.history import FinalRead, Healed, History, InitialState, Login, Logout, Read, Register, Response, Write
 from consistency.oracle import LIMITS, PRICED, USED
 
 LIMITED = dict.fromkeys(LIMITS, 10)
@@ -57,13 +45,10 @@ class HistoryBuilder:
             )
         )
 
-    def _add(self, operation: AnyOperation) -> None:
-        self.history.add(operation)
-
     def write(
         self, begin: float, end: float, register: Register, value: Any, outcome: Any = "ok", *, changed: bool = True
     ) -> None:
-        self._add(
+        self.history.add(
             Write(begin=begin, end=end, register=register, value=value, verb="set", outcome=outcome, changed=changed)
         )
 
@@ -71,7 +56,7 @@ class HistoryBuilder:
         self, begin: float, end: float, status: int | None = 200, password: str = "p0", account: str = "u1"
     ) -> str:
         name = f"s{len(self.history.operations)}"
-        self._add(
+        self.history.add(
             Login(
                 begin=begin,
                 end=end,
@@ -85,10 +70,10 @@ class HistoryBuilder:
         return name
 
     def logout(self, begin: float, end: float, session: str, status: int | None = 200) -> None:
-        self._add(Logout(begin=begin, end=end, session=session, replica=0, response=Response(status)))
+        self.history.add(Logout(begin=begin, end=end, session=session, replica=0, response=Response(status)))
 
     def read(self, begin: float, end: float, session: str, answer: Response, action: str = "GetFlavors") -> None:
-        self._add(Read(begin=begin, end=end, session=session, replica=1, action=action, response=answer))
+        self.history.add(Read(begin=begin, end=end, session=session, replica=1, action=action, response=answer))
 
     def use(self, begin: float, end: float, session: str, status: int | None = 200) -> None:
         """Add a read that only tests whether the session is accepted."""
@@ -120,10 +105,10 @@ class HistoryBuilder:
         """Add a final read: these values, and the initial ones of all other registers."""
         stored = {**dict(self.history.initial_state.values), **dict(values)}
         stored = {register: value for register, value in stored.items() if value is not None}
-        self._add(FinalRead(begin=begin, end=end, values=list(stored.items()), wrong_counters=list(wrong)))
+        self.history.add(FinalRead(begin=begin, end=end, values=list(stored.items()), wrong_counters=list(wrong)))
 
     def healed(self, moment: float) -> None:
-        self._add(Healed(begin=moment, end=moment))
+        self.history.add(Healed(begin=moment, end=moment))
 
     def _valid_session(self) -> str:
         return self.login(-2, -1, account="u2")

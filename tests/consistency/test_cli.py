@@ -1,19 +1,84 @@
-"""The commands that run, save, check and record."""
+"""The commands that run, save, check and record, and the coverage that a recorded run needs."""
 
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from consistency.checker import Anomaly, CheckResult, check
-from consistency.deployment import DEPLOYMENTS
-from consistency.history import AnyOperation, Healed, HistoryError, HistoryRecorder, load
+from consistency.checker import Anomaly, CheckResult
+from consistency.coverage import FAULTS, unmet
+from consistency.history import Healed
 from consistency.report import INTRODUCTION, Result
 from consistency.runner import Round
 
 from consistency import cli
 from tests.consistency.history_builder import QUOTA, HistoryBuilder, limited
-from tests.consistency.test_coverage import SUFFICIENT
+
+SUFFICIENT = Counter(
+    {
+        **{(action, "200"): 400 for action in ("GetUsageLimits", "GetConsumptionsEstimated", "GetNews")},
+        ("GetNews", "401 login_required"): 300,
+        ("login", "200"): 100,
+        ("login (admin UI)", "200"): 20,
+        ("logout", "200"): 30,
+        **{
+            (f"{entity} {verb}{path}", "ok"): 2
+            for path in ("", " (admin UI)")
+            for entity, verbs in {
+                "account": ("disable", "enable", "end-sessions", "password"),
+                "news": ("add",),
+                "price": ("change",),
+                "quota": ("change",),
+                "resource": ("add", "remove"),
+            }.items()
+            for verb in verbs
+        },
+        **{(f"fault: {target}{'1' if target.endswith('-') else ''}", kind): 1 for target, kind in FAULTS},
+    }
+)
+SUFFICIENT["GetNews", "503 unavailable"] = 10_000 - SUFFICIENT.total()
+
+
+@pytest.mark.parametrize(
+    ("operation", "left", "gap"),
+    [
+        (("GetUsageLimits", "200"), 399, "GetUsageLimits: 200 (399 times)"),
+        (("GetNews", "401 login_required"), 299, "reads in ended sessions: 401 (299 times)"),
+        (("login", "200"), 99, "login: 200 (99 times)"),
+        (("login (admin UI)", "200"), 19, "login (admin UI): 200 (19 times)"),
+        (("logout", "200"), 29, "logout: 200 (29 times)"),
+        (("price change", "ok"), 0, "price: ok via a command (0 times)"),
+        (("price change (admin UI)", "ok"), 1, "price: ok via the admin UI (1 times)"),
+        (("fault: replica-1", "killed"), 0, "fault: replica-: killed (0 times)"),
+        (("fault: PostgreSQL", "restarted"), 0, "fault: PostgreSQL: restarted (0 times)"),
+        (("fault: proxy of replica-1", "reset"), 0, "fault: proxy of replica-: reset (0 times)"),
+    ],
+)
+def test_a_gap_is_reported(operation: tuple[str, str], left: int, gap: str) -> None:
+    difference = SUFFICIENT[operation] - left
+    counts = SUFFICIENT + Counter({("GetNews", "503 unavailable"): difference})
+    counts[operation] = left
+    assert unmet(counts) == [gap]
+
+
+def test_revoking_operator_sessions_is_not_a_write_via_a_command() -> None:
+    counts = Counter(SUFFICIENT)
+    for verb in ("disable", "enable", "end-sessions", "password"):
+        counts[f"account {verb} (admin UI)", "ok"] += counts.pop((f"account {verb}", "ok"))
+    counts["account revoke-sessions", "ok"] = 10
+    counts["GetNews", "503 unavailable"] -= 10
+    assert unmet(counts) == ["account: ok via a command (0 times)"]
+
+
+def test_faults_of_other_targets_do_not_count_for_replicas() -> None:
+    counts = Counter(SUFFICIENT)
+    counts["fault: PostgreSQL", "killed"] = counts.pop(("fault: replica-1", "killed"))
+    counts["fault: proxy of operators", "delay"] = counts.pop(("fault: proxy of replica-1", "delay"))
+    assert set(unmet(counts)) == {"fault: replica-: killed (0 times)", "fault: proxy of replica-: delay (0 times)"}
+
+
+# Commands
+
 
 HEALED = Healed(begin=0, end=0)
 
@@ -60,7 +125,7 @@ def test_a_full_run_is_recorded_with_its_anomalies(
 
 
 @pytest.mark.parametrize(
-    ("fake_rounds", "operations", "code", "reason"),
+    ("fake_rounds", "operations", "code", "why"),
     [
         (SUFFICIENT, "10000", 0, "fewer than 50,000"),
         (Counter({("login", "200"): 5000}), "50000", 1, "insufficient coverage: GetUsageLimits: 200 (0 times); "),
@@ -68,73 +133,14 @@ def test_a_full_run_is_recorded_with_its_anomalies(
     indirect=["fake_rounds"],
 )
 def test_a_small_or_insufficient_run_is_not_recorded(
-    fake_rounds: list[Round],
-    operations: str,
-    code: int,
-    reason: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fake_rounds: list[Round], operations: str, code: int, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = tmp_path / "report.md"
     assert cli.main(["run", "--operations", operations, "--record", str(report)]) == code
     assert not report.exists()
-    assert f"not updated: {reason}" in capsys.readouterr().out.replace("the run has ", "")
+    assert f"not updated: {why}" in capsys.readouterr().out.replace("the run has ", "")
 
 
 def test_the_document_has_the_current_introduction() -> None:
     document = Path(__file__).parents[2] / "docs/internals/consistency-testing.md"
     assert document.read_text().startswith(INTRODUCTION)
-
-
-class FakeDeployment:
-    """A deployment without servers, with a log."""
-
-    name = "nothing"
-    replicas = ()
-
-    def __init__(self, folder: Path, _cloud: object) -> None:
-        self.logs = [folder / "server.log"]
-
-    def __enter__(self) -> "FakeDeployment":
-        self.logs[0].write_text("a log line")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-def run_fake_round(
-    monkeypatch: pytest.MonkeyPatch, save_to: Path, operation: AnyOperation = HEALED, error: Exception | None = None
-) -> Result:
-    async def run_round(recorder: HistoryRecorder, *_: object) -> None:
-        recorder.add(operation)
-        if error is not None:
-            raise error
-
-    monkeypatch.setitem(DEPLOYMENTS, "test", FakeDeployment)
-    monkeypatch.setattr(cli, "run_round", run_round)
-    return cli.run(Round(1, 200, 2), "test", save_to)
-
-
-def test_only_a_round_with_anomalies_is_saved_with_its_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "saved.jsonl"
-    result = run_fake_round(monkeypatch, file)
-    assert (result.checked.anomalies, result.saved, list(tmp_path.iterdir())) == ([], None, [])
-    builder = HistoryBuilder()
-    builder.login(1, 2, 500)
-    result = run_fake_round(monkeypatch, file, builder.history.operations[-1])
-    assert result.saved == file
-    assert check(load(file)).anomalies == result.checked.anomalies != []
-    assert (tmp_path / "saved.server.log").read_text() == "a log line"
-
-
-@pytest.mark.parametrize("error", [OSError(), TimeoutError(), HistoryError()], ids=["failed", "late", "unchecked"])
-def test_a_round_that_fails_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail_check(_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(cli, "check", fail_check)
-    with pytest.raises(type(error)):
-        run_fake_round(monkeypatch, tmp_path / "saved.jsonl", error=None if isinstance(error, HistoryError) else error)
-    assert load(tmp_path / "saved.jsonl").operations == [HEALED]
-    assert (tmp_path / "saved.server.log").exists()

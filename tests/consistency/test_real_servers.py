@@ -1,68 +1,75 @@
-"""A short round on real servers."""
+"""Changes through the admin commands, and a short round on real servers."""
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
-from consistency.admin_commands import make_store
+from consistency.admin_commands import AdminCommands, WriteResult, make_store
 from consistency.checker import check
+from consistency.deployment import EmbeddedDeployment
 from consistency.fault_injection import FaultAction
+from consistency.generators import Change
 from consistency.history import FinalRead, Healed, History, Write
 from consistency.initial_cloud import Cloud
 from consistency.runner import Round, record_round
+from sqlalchemy.exc import OperationalError
 
 from cloudconsole.server.config.settings import Settings
-from tests.harness import RunningServer, running_server
-
-pytestmark = pytest.mark.slow
+from consistency import admin_commands
 
 CLOUD = Cloud(2)
+VOLUME = {"kind": "volume", "vcpus": 0, "ram": 0, "size": 5, "ended": False}
+FIELDS = {"tenant": "t1", "id": "r", "kind": "volume", "name": "r", "node": "n-1", "size": 5}
+ADDED = Change(("resource", "t1", "r"), "add", VOLUME, FIELDS)
+OTHER = ADDED._replace(value={**VOLUME, "size": 6}, fields={**FIELDS, "size": 6})
+REMOVED = ADDED._replace(verb="remove", value=None, fields={})
+QUOTA = Change(("quota", "t1"), "change", {}, {"cores": 7})
+REJECTED = WriteResult("rejected", problem="id: resource r already exists")
 
 
-class FaultFreeDeployment:
-    """Servers sharing a data directory, without faults and quick to start."""
+@pytest.fixture
+def commands(tmp_path: Path) -> AdminCommands:
+    settings = Settings(data=tmp_path / "data")
+    make_store(settings, CLOUD)
+    return AdminCommands(settings, CLOUD)
 
-    name = "one data directory"
 
-    def __init__(self, folder: Path, cloud: Cloud) -> None:
-        self._folder, self._stack = folder, ExitStack()
-        self.settings = Settings(data=folder / "data")
-        self.replicas: list[RunningServer] = []
-        make_store(self.settings, cloud)
+def test_outcomes_of_repeated_changes(commands: AdminCommands) -> None:
+    def outcome(change: Change, *, is_retry: bool = False) -> tuple[str, bool]:
+        result = commands.apply(change, is_retry=is_retry)
+        assert result is not None
+        return result.outcome, result.changed
 
+    assert outcome(ADDED, is_retry=True) == ("ok", True), "a retry of a failed change makes it"
+    assert commands.apply(ADDED) == REJECTED
+    assert commands.apply(OTHER, is_retry=True) == REJECTED
+    assert outcome(ADDED, is_retry=True) == ("ok", False), "a retry of a successful change is a no-op"
+    assert [outcome(REMOVED), outcome(REMOVED, is_retry=True)] == [("ok", True), ("ok", False)]
+    assert [outcome(QUOTA), outcome(QUOTA)] == [("ok", True), ("ok", False)]
+
+
+def test_a_failure_of_the_store_leaves_the_outcome_unknown(
+    commands: AdminCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Iterator[None]:
+        raise OperationalError("COMMIT", {}, Exception("the connection was lost"))
+
+    monkeypatch.setattr(admin_commands, "_apply", fail)
+    result = commands.apply(ADDED)
+    assert result is not None
+    assert (result.outcome, result.problem[:17]) == ("unknown", "OperationalError:")
+
+
+class FaultFree(EmbeddedDeployment):
     def fault_groups(self) -> list[list[FaultAction]]:
         return []
 
-    def wait_until_ready(self) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        for number in range(2):
-            own = self._folder / f"server-{number}"
-            own.mkdir()
-            server = running_server(own, "--data", str(self.settings.data), sample=False)
-            self.replicas.append(self._stack.enter_context(server))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultFreeDeployment]:
-    with FaultFreeDeployment(tmp_path_factory.mktemp("deployment"), CLOUD) as deployment:
-        yield deployment
-
-
-@pytest.fixture(scope="module")
-def history(deployed: FaultFreeDeployment) -> History:
-    return asyncio.run(record_round(Round(1, 300, 4, CLOUD), deployed))
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    with FaultFree(tmp_path_factory.mktemp("deployment"), CLOUD) as deployment:
+        return asyncio.run(record_round(Round(1, 300, 4, CLOUD), deployment))
 
 
 def test_a_history_of_real_servers_has_no_anomalies(history: History) -> None:

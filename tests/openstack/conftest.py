@@ -14,15 +14,17 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
 from tests.harness import HttpTransport, RunningServer, running_server
-from tests.openstack.federated_client import FederatedClient, prepare_console
 from tests.openstack.reference import PRICES
-from tests.openstack.tenants import Tenant, TenantFactory
+from tests.openstack.tenants import FederatedClient, Tenant, TenantFactory, prepare_console
 
 Serve = Callable[..., RunningServer]
 """Starts a console; takes lines for the endpoint's TOML table, and settings by name."""
 
 PATIENT = {"cloud_call_timeout": 300, "cloud_timeout": 300}
 """No test fails because services are slow on a busy machine."""
+
+NewClient = Callable[..., FederatedClient]
+"""Creates clients of the default console or of a given one, not logged in yet."""
 
 NewTenant = Callable[[], Tenant]
 """Creates a tenant, logged in to the console."""
@@ -93,30 +95,24 @@ def console(serve: Serve) -> RunningServer:
 
 
 @pytest.fixture
-def new_client(console: RunningServer, lab: Lab) -> Iterator[Callable[..., FederatedClient]]:
-    """Create clients of the default console or of a given one, not logged in yet."""
-    wires: list[HttpTransport] = []
+def new_client(console: RunningServer, lab: Lab) -> Iterator[NewClient]:
+    with ExitStack() as transports:
 
-    def create(at: RunningServer = console) -> FederatedClient:
-        wires.append(HttpTransport(at.base))
-        return FederatedClient(wires[-1], lab)
+        def create(at: RunningServer = console) -> FederatedClient:
+            return FederatedClient(transports.enter_context(closing(HttpTransport(at.base))), lab)
 
-    yield create
-    for transport in wires:
-        transport.close()
+        yield create
 
 
 @pytest.fixture
-def new_tenant(factory: TenantFactory, new_client: Callable[..., FederatedClient]) -> Iterator[NewTenant]:
+def new_tenant(factory: TenantFactory, new_client: NewClient) -> Iterator[NewTenant]:
     """Create users with their own project, logged in."""
-    connections: list[Connection] = []
+    with ExitStack() as connections:
 
-    def create() -> Tenant:
-        project = factory.project()
-        user = factory.user(project, default=project)
-        connections.append(factory.connect(user, factory.lab.regions[0]))
-        return Tenant(user, connections[-1], new_client().log_in_as(user))
+        def create() -> Tenant:
+            project = factory.project()
+            user = factory.user(project, default=project)
+            connection = connections.enter_context(closing(factory.connect(user, factory.lab.regions[0])))
+            return Tenant(user, connection, new_client().log_in_as(user))
 
-    yield create
-    for connection in connections:
-        connection.close()
+        yield create

@@ -9,13 +9,13 @@ from lab.cloud import Lab
 
 from tests.harness import RunningServer
 from tests.openstack import reference
-from tests.openstack.conftest import Serve
-from tests.openstack.federated_client import FederatedClient
+from tests.openstack.conftest import NewClient, Serve
 from tests.openstack.reference import Connection, assert_consistent
+from tests.openstack.tenants import FederatedClient
 
 pytestmark = pytest.mark.xdist_group("actions")
 
-NewClient = Callable[..., FederatedClient]
+
 Read = Callable[[list[Connection]], Any]
 Connect = Callable[..., list[Connection]]
 

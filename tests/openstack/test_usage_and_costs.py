@@ -132,11 +132,7 @@ def load_balancer(tenant: Tenant) -> Callable[[], None]:
 
 @pytest.mark.parametrize(
     ("create", "costs"),
-    [
-        (volume, {"volume": 2 * VOLUME_GB}),
-        (own_image, {"image": IMAGE_GB}),
-        (load_balancer, {"loadbalance": BALANCER}),
-    ],
+    [(volume, {"volume": 2 * VOLUME_GB}), (own_image, {"image": IMAGE_GB}), (load_balancer, {"loadbalance": BALANCER})],
 )
 @pytest.mark.parametrize("is_observed", [False, True])
 @within_an_hour
@@ -151,7 +147,7 @@ def test_deleted_resource_costs_until_its_hour_ends_if_it_was_observed(
     assert anna.hourly() == (costs if is_observed else {})
 
 
-# Resources that count in one place only
+# Resources that count in one place only, and quotas
 
 
 def test_snapshot_uses_gigabytes_and_costs_nothing(new_tenant: NewTenant) -> None:
@@ -182,9 +178,6 @@ def test_only_own_images_with_data_cost_even_if_hidden(new_tenant: NewTenant) ->
     ben.cloud.image.update_member(ben.project_id, own, status="accepted")
     assert [shared.id for shared in ben.cloud.image.images(visibility="shared")] == [own.id]
     assert (anna.hourly(), ben.hourly()) == ({"image": 2 * IMAGE_GB}, {})
-
-
-# Quotas
 
 
 def test_quota_change_is_visible(new_tenant: NewTenant, admin: Connection) -> None:

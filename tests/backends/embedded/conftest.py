@@ -4,26 +4,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert
 
-from tests.backends.embedded.small_cloud import SmallCloud, at
-from tests.harness import FakeClock
-from tests.stores import copy_store, make_store
+from cloudconsole.store.tables import nodes, tenants
+from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, RIVAL, SmallCloud
+from tests.stores import copy_store, make_store, open_reader, opened
 
 
 @pytest.fixture(scope="session")
 def bare_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a store with two tenants and two nodes; copy it, never modify it."""
-    data_dir = tmp_path_factory.mktemp("bare") / "data"
-    make_store(data_dir)
-    cloud = SmallCloud(data_dir, FakeClock(0))
-    cloud.add_tenants_and_nodes()
-    cloud.close()
-    return data_dir
+    folder = make_store(tmp_path_factory.mktemp("bare") / "data")
+    with opened(folder, "cloud") as engine, engine.begin() as connection:
+        connection.execute(insert(tenants), [{"id": each.id, "name": each.username} for each in (ACME, RIVAL)])
+        connection.execute(insert(nodes), [{"id": node_id, "name": name} for node_id, name in NODE_NAMES.items()])
+    return folder
 
 
 @pytest.fixture
 def cloud(bare_store: Path, tmp_path: Path) -> Iterator[SmallCloud]:
     """Return a modifiable copy of the small cloud, at 12:20."""
-    cloud = SmallCloud(copy_store(bare_store, tmp_path / "small"), FakeClock(at("12:20")))
-    yield cloud
-    cloud.close()
+    folder = copy_store(bare_store, tmp_path / "small")
+    with opened(folder, "cloud") as engine, open_reader(folder) as reader:
+        yield SmallCloud(folder, engine, reader)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Table, insert
+from sqlalchemy import Engine, Table, insert
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
@@ -17,9 +17,12 @@ from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB, Kind
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
-from cloudconsole.store.tables import nodes, prices, tenants
+from cloudconsole.store import counters
+from cloudconsole.store.base import Reader
+from cloudconsole.store.sql import insert_rows
+from cloudconsole.store.tables import prices, resources
 from tests.harness import FakeClock
-from tests.stores import open_engine, run, store_in, wait_for_replicas
+from tests.stores import run, wait_for_replicas
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 NORTH, SOUTH = 1, 2
@@ -37,12 +40,11 @@ def at(text: str) -> int:
 LONG_AGO = at("00:00") - 30 * 86_400
 
 
-def random_resource(rng: random.Random, number: int) -> dict[str, Any]:
-    """Return the row of a resource of any kind, which may start or end around noon."""
+def random_resource(rng: random.Random, resource_id: str) -> dict[str, Any]:
     kind = rng.choice(KINDS)
     started = rng.choice([LONG_AGO + rng.randrange(86_400), at("11:30") + rng.randrange(7200), at("12:00")])
     return {
-        "id": f"r{number}",
+        "id": resource_id,
         "tenant_id": rng.choice([ACME.id, ACME.id, RIVAL.id]),
         "kind": kind,
         "name": "r",
@@ -57,19 +59,13 @@ def random_resource(rng: random.Random, number: int) -> dict[str, Any]:
 
 
 class SmallCloud:
-    def __init__(self, data_dir: Path, clock: FakeClock, zone: tzinfo = UTC) -> None:
+    def __init__(self, data_dir: Path, engine: Engine, reader: Reader) -> None:
         self.data_dir = data_dir
-        self.clock = clock
-        self.engine = open_engine(data_dir, "cloud")
-        self.reader = store_in(data_dir).reader()
-        self.cloud = EmbeddedCloud(self.reader, clock, zone)
-        self.content = EmbeddedContent(self.reader, clock, zone)
+        self.clock = FakeClock(at("12:20"))
+        self.engine = engine
+        self.reader = reader
+        self.use_zone(UTC)
         self._recorded = 0
-
-    def close(self) -> None:
-        run(self.reader.leave())
-        self.reader.close()
-        self.engine.dispose()
 
     def use_zone(self, zone: tzinfo) -> None:
         self.cloud = EmbeddedCloud(self.reader, self.clock, zone)
@@ -81,9 +77,13 @@ class SmallCloud:
         with self.engine.begin() as connection:
             connection.execute(insert(table), [dict(row) for row in rows])
 
-    def add_tenants_and_nodes(self) -> None:
-        self.insert(tenants, *({"id": tenant.id, "name": tenant.username} for tenant in (ACME, RIVAL)))
-        self.insert(nodes, *({"id": node_id, "name": name} for node_id, name in NODE_NAMES.items()))
+    def insert_random_resources(self, rng: random.Random, number: int) -> list[dict[str, Any]]:
+        """Insert and return rows of resources of any kind, which may start or end around noon."""
+        rows = [random_resource(rng, f"r{each}") for each in range(number)]
+        with self.engine.begin() as connection:
+            insert_rows(connection, resources, rows)
+            counters.recount_all(connection)
+        return rows
 
     def price(
         self, kind: str, unit: str, billionths: int, *, node: int | None = None, since: int = 0, of: str | None = None

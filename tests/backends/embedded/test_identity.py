@@ -11,10 +11,10 @@ from sqlalchemy import insert, update
 from cloudconsole.backends.embedded import identity as module
 from cloudconsole.backends.embedded.identity import EmbeddedIdentity
 from cloudconsole.core.ports import Account, ClientInfo
-from cloudconsole.store.base import Parameters, RowTuple
+from cloudconsole.store.base import Parameters, Reader, RowTuple
 from cloudconsole.store.passwords import decoy_hash, password_matches
 from cloudconsole.store.tables import accounts, tenants
-from tests.stores import opened, run, store_in
+from tests.stores import opened, run
 
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 HASHES = {f"user-{number}": QUICK.hash(f"password-{number}") for number in range(1, 6)}
@@ -22,25 +22,11 @@ HASHES = {f"user-{number}": QUICK.hash(f"password-{number}") for number in range
 CLIENT = ClientInfo("192.0.2.1", "request-1")
 
 
-@pytest.fixture
-def store_with_accounts(folder: Path) -> Path:
-    rest = {"tenant_id": 1, "role": "tenant", "disabled": False, "version": 7}
-    with opened(folder, "cloud") as engine, engine.begin() as connection:
-        connection.execute(insert(tenants).values(id=1, name="acme"))
-        # With gaps between the ids, as after removing accounts.
-        for number, (username, password_hash) in enumerate(HASHES.items()):
-            row = {"id": 10 * number + 3, "username": username, "password_hash": password_hash}
-            connection.execute(insert(accounts).values(**row, **rest))
-    return folder
-
-
 class IdentityProbe:
     """An identity backend that records the hashes it checks."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reader = store_in(folder).reader()
-        self.hashing = ThreadPoolExecutor(1)
-        self.identity = EmbeddedIdentity(self.reader, self.hashing)
+    def __init__(self, reader: Reader, hashing: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.identity = EmbeddedIdentity(reader, hashing)
         self.checked: list[str] = []
 
         def record(password_hash: str, password: str) -> bool:
@@ -49,20 +35,26 @@ class IdentityProbe:
 
         monkeypatch.setattr(module, "password_matches", record)
 
-    def close(self) -> None:
-        self.hashing.shutdown()
-        run(self.reader.leave())
-        self.reader.close()
-
     def __call__(self, username: str, password: str) -> Account | None:
         return run(self.identity.authenticate(username, password, CLIENT))
 
 
 @pytest.fixture
-def probe(store_with_accounts: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProbe]:
-    probe = IdentityProbe(store_with_accounts, monkeypatch)
-    yield probe
-    probe.close()
+def empty_probe(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProbe]:
+    with ThreadPoolExecutor(1) as hashing:
+        yield IdentityProbe(reader, hashing, monkeypatch)
+
+
+@pytest.fixture
+def probe(empty_probe: IdentityProbe, folder: Path) -> IdentityProbe:
+    rest = {"tenant_id": 1, "role": "tenant", "disabled": False, "version": 7}
+    with opened(folder, "cloud") as engine, engine.begin() as connection:
+        connection.execute(insert(tenants).values(id=1, name="acme"))
+        # With gaps between the ids, as after removing accounts.
+        for number, (username, password_hash) in enumerate(HASHES.items()):
+            row = {"id": 10 * number + 3, "username": username, "password_hash": password_hash}
+            connection.execute(insert(accounts).values(**row, **rest))
+    return empty_probe
 
 
 def test_correct_password_returns_the_account(probe: IdentityProbe) -> None:
@@ -74,8 +66,8 @@ def test_wrong_username_or_password_is_rejected(probe: IdentityProbe, username: 
     assert probe(username, password) is None
 
 
-def test_disabled_account_is_rejected_after_the_password_check(store_with_accounts: Path, probe: IdentityProbe) -> None:
-    with opened(store_with_accounts, "cloud") as engine, engine.begin() as connection:
+def test_disabled_account_is_rejected_after_the_password_check(folder: Path, probe: IdentityProbe) -> None:
+    with opened(folder, "cloud") as engine, engine.begin() as connection:
         connection.execute(update(accounts).values(disabled=True))
     assert probe("user-2", "password-2") is None
     assert probe.checked == [HASHES["user-2"]]
@@ -91,24 +83,22 @@ def test_unknown_user_is_always_checked_against_the_same_account_and_rejected(pr
     assert len(set(probe.checked)) == 1
 
 
-def test_without_accounts_a_decoy_hash_is_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    probe = IdentityProbe(folder, monkeypatch)
-    assert probe("nobody", "x") is None
-    assert probe.checked == [decoy_hash()]
-    probe.close()
+def test_without_accounts_a_decoy_hash_is_checked(empty_probe: IdentityProbe) -> None:
+    assert empty_probe("nobody", "x") is None
+    assert empty_probe.checked == [decoy_hash()]
 
 
 @pytest.mark.parametrize("username", ["user-2", "nobody"])
 def test_unknown_user_needs_no_more_reads_than_a_known_one(
-    probe: IdentityProbe, monkeypatch: pytest.MonkeyPatch, username: str
+    probe: IdentityProbe, reader: Reader, monkeypatch: pytest.MonkeyPatch, username: str
 ) -> None:
     statements: list[str] = []
-    read_all = probe.reader.all
+    read_all = reader.all
 
     async def record(sql: str, parameters: Parameters = ()) -> list[RowTuple]:
         statements.append(sql)
         return await read_all(sql, parameters)
 
-    monkeypatch.setattr(probe.reader, "all", record)
+    monkeypatch.setattr(reader, "all", record)
     assert probe(username, "a wrong password") is None
     assert len(statements) == 1

@@ -7,8 +7,7 @@ from shutil import copytree
 import pytest
 
 from tests.backends.openstack.fake_cloud import FakeCloud
-from tests.backends.openstack.recordings import HOUR
-from tests.backends.openstack.small_openstack import SmallOpenStack
+from tests.backends.openstack.small_openstack import HOUR, SmallOpenStack
 from tests.harness import FakeClock
 
 

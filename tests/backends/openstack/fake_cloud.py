@@ -1,4 +1,4 @@
-"""A fake cloud: a small real HTTP server with scripted responses.
+"""A fake cloud: a small real HTTP server with scripted responses, and clients of it.
 
     with FakeCloud() as cloud:
         cloud.respond("GET", "/v2.1/limits", Reply(body={"limits": {}}))
@@ -12,17 +12,19 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.harness import CERTIFICATES
+from cloudconsole.backends.openstack.client import CallObserver, OpenStackClient
+from cloudconsole.backends.openstack.config import ClientLimits
+from cloudconsole.core.ports import ClientInfo
+from tests.harness import CERTIFICATES, client_ssl_context
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class FakeCloud:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.resume()
         self._server.shutdown()
         self._thread.join()
@@ -222,3 +224,26 @@ class _Handler(BaseHTTPRequestHandler):
         whole = head if self.command == "HEAD" else head + body
         # In one write: with two, the second would wait for the first to be acknowledged.
         self.wfile.write(whole[: -len(body) // 2] if reply.instead == "cut" else whole)
+
+
+# Clients
+
+
+CLIENT = ClientInfo("203.0.113.7", "0123456789abcdef")
+SECONDS = 600.0
+"""The timeouts: longer than any busy machine needs."""
+
+
+def client_limits(**changes: Any) -> ClientLimits:
+    return ClientLimits(**{"call_seconds": SECONDS, "action_seconds": SECONDS, **changes})
+
+
+@asynccontextmanager
+async def open_client(
+    limits: ClientLimits | None = None, observer: CallObserver | None = None
+) -> AsyncIterator[OpenStackClient]:
+    client = OpenStackClient(limits or client_limits(), client_ssl_context(), observer)
+    try:
+        yield client
+    finally:
+        await client.close()

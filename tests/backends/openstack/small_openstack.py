@@ -1,6 +1,11 @@
-"""A small OpenStack: regions on a fake cloud, with the recorded responses unless a test sets others."""
+"""A small OpenStack: regions on a fake cloud, with the recorded responses unless a test sets others.
+
+The recorded project has two servers and a deleted one, three volumes, four images (one hidden, one without data) and
+two load balancers; lists have two items per page.
+"""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
@@ -17,20 +22,34 @@ from cloudconsole.store.observed_resources import ObservedResources
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import prices
-from tests.backends.openstack.clients import client_limits, open_client
-from tests.backends.openstack.fake_cloud import FakeCloud, RecordedRequest, Reply
-from tests.backends.openstack.recordings import PROJECT, recorded, recorded_items
+from tests.backends.openstack.fake_cloud import FakeCloud, RecordedRequest, Reply, client_limits, open_client
 from tests.harness import FakeClock
+
+DIRECTORY = Path(__file__).parent / "recorded"
+
+PROJECT = "ec6af04054034425b932407de1d21231"
+HOUR = 1_794_772_800
+"""The hour of the recordings: 20:00 UTC on 15 November 2026."""
+DELETED_SERVER = "1442cfc4-1a19-4cc5-a420-5c9c554c6924"
+
+
+def recorded(name: str) -> Any:
+    return json.loads((DIRECTORY / f"{name}.json").read_text())
+
+
+def pages(name: str) -> list[Any]:
+    return [json.loads(file.read_text()) for file in sorted(DIRECTORY.glob(f"{name}_page?.json"))]
+
+
+def recorded_items(name: str) -> list[Any]:
+    """Return the items of all pages of a recorded list."""
+    key = name.split("_")[1]
+    return [item for page in pages(name) for item in page[key]]
+
 
 ENDPOINT = "https://keystone.example:5000"
 ONE = 10**9
-BASES = {
-    "compute": "/v2.1",
-    "volume": f"/v3/{PROJECT}",
-    "network": "/v2.0",
-    "image": "/v2",
-    "load-balancer": "/v2",
-}
+BASES = {"compute": "/v2.1", "volume": f"/v3/{PROJECT}", "network": "/v2.0", "image": "/v2", "load-balancer": "/v2"}
 NO_CACHING = client_limits(cache_seconds=0, flavor_seconds=0)
 
 Result = TypeVar("Result")
@@ -88,12 +107,10 @@ class SmallOpenStack:
         )
 
     def set_servers(self, region: str, present: list[Any], changed: list[Any]) -> None:
-        self.respond(
-            region,
-            "compute",
-            "/servers/detail",
-            lambda request: Reply(body={"servers": changed if "changes-since" in request.query else present}),
-        )
+        def reply(request: RecordedRequest) -> Reply:
+            return Reply(body={"servers": changed if "changes-since" in request.query else present})
+
+        self.respond(region, "compute", "/servers/detail", reply)
 
     def clear_region(self, region: str) -> None:
         self.set_servers(region, [], [])

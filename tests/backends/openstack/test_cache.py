@@ -11,10 +11,8 @@ from cloudconsole.backends.openstack.cache import CachedRead, SingleFlightCache
 from cloudconsole.backends.openstack.client import TokenRejected
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
 from cloudconsole.spec.errors import UpstreamFailed
-from tests.backends.openstack.clients import client_limits
-from tests.backends.openstack.fake_cloud import WAIT_SECONDS, RecordedRequest, Reply
-from tests.backends.openstack.recordings import HOUR
-from tests.backends.openstack.small_openstack import SmallOpenStack
+from tests.backends.openstack.fake_cloud import WAIT_SECONDS, RecordedRequest, Reply, client_limits
+from tests.backends.openstack.small_openstack import HOUR, SmallOpenStack
 from tests.harness import FakeClock
 
 
@@ -137,7 +135,7 @@ async def test_waiter_with_another_token_retries_after_a_rejection() -> None:
     source = ReadSource()
 
     def reject_some(token: str) -> str:
-        if token in {"dead", "dead too"}:
+        if token.startswith("dead"):
             raise TokenRejected(token)
         return f"by {token}"
 
@@ -145,12 +143,9 @@ async def test_waiter_with_another_token_retries_after_a_rejection() -> None:
     waiting = [source.start(token=token) for token in ("dead", "dead too", "good", "good too")]
     await run_pending_tasks()
     source.release.set()
-    dead, dead_too, good, good_too = await asyncio.gather(*waiting, return_exceptions=True)
-    assert isinstance(dead, TokenRejected)
-    assert isinstance(dead_too, TokenRejected)
-    assert isinstance(good, CachedRead)
-    assert good.value == "by good"
-    assert good_too is good
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    found = [each.value if isinstance(each, CachedRead) else type(each) for each in results]
+    assert found == [TokenRejected, TokenRejected, "by good", "by good"]
     assert source.reads_started == 3
 
 

@@ -10,46 +10,56 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from cloudconsole._version import __version__
 from cloudconsole.backends.openstack import client as module
-from cloudconsole.backends.openstack.client import (
-    OpenStackClient,
-    TokenRejected,
-    UpstreamResponse,
-    openstack_request_id,
-    service_of,
-)
+from cloudconsole.backends.openstack.client import OpenStackClient, TokenRejected, UpstreamResponse
 from cloudconsole.backends.openstack.config import Service
 from cloudconsole.spec.errors import ApiError, UpstreamFailed, UpstreamTimeout
-from tests.backends.openstack.clients import CLIENT, advance_clock, client_limits, open_client, run
-from tests.backends.openstack.fake_cloud import WAIT_SECONDS, FakeCloud, RecordedRequest, Reply
+from tests.backends.openstack.fake_cloud import CLIENT, WAIT_SECONDS, FakeCloud, Reply, client_limits, open_client
 from tests.harness import CERTIFICATES
 
 TOKEN = "gAAAA-the-token"
 
-
-def get(
-    client: OpenStackClient, base_url: str, path: str = "/it", **arguments: Any
-) -> Coroutine[Any, Any, UpstreamResponse]:
-    return client.request(base_url, "GET", path, client=CLIENT, **arguments)
+Result = TypeVar("Result")
 
 
-def send(
-    base_url: str, method: str = "GET", path: str = "/it", *, times: int = 1, **arguments: Any
-) -> UpstreamResponse:
+async def get(client: OpenStackClient, base_url: str, path: str = "/it", **arguments: Any) -> UpstreamResponse:
+    return await client.request(base_url, "GET", path, client=CLIENT, **arguments)
+
+
+def send(base_url: str, method: str = "GET", *, times: int = 1, **arguments: Any) -> UpstreamResponse:
     """Send a request `times` times in sequence and return the last response."""
 
     async def scenario() -> UpstreamResponse:
         async with open_client() as client:
-            for _ in range(times - 1):
-                await client.request(base_url, method, path, client=CLIENT, **arguments)
-            return await client.request(base_url, method, path, client=CLIENT, **arguments)
+            sent = (client.request(base_url, method, "/it", client=CLIENT, **arguments) for _ in range(times))
+            return [await response for response in sent][-1]
 
     return run(scenario())
+
+
+class AdvancingLoop(asyncio.SelectorEventLoop):
+    seconds_ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.seconds_ahead
+
+
+def run(scenario: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine that may call `advance_clock`."""
+    with asyncio.Runner(loop_factory=AdvancingLoop) as runner:
+        return runner.run(scenario)
+
+
+def advance_clock() -> None:
+    """Let the timeouts of all requests expire."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, AdvancingLoop)
+    loop.seconds_ahead += client_limits().call_seconds
 
 
 async def cancel(tasks: list["asyncio.Task[Any]"]) -> None:
@@ -74,24 +84,20 @@ def test_request_has_exactly_the_expected_headers(cloud: FakeCloud) -> None:
         "X-Extra": "1",
         "X-Forwarded-For": "203.0.113.7",
         "X-Request-ID": "0123456789abcdef",
-        "X-OpenStack-Request-ID": openstack_request_id("0123456789abcdef"),
+        "X-OpenStack-Request-ID": module.openstack_request_id("0123456789abcdef"),
     }
     assert request.query == {"limit": "10", "name": "é&"}
 
 
-def test_request_without_a_token_has_no_token_header(cloud: FakeCloud) -> None:
-    cloud.respond("POST", "/it", Reply(201, {}))
-    send(cloud.address, "POST", body={"auth": "é"})
-    [request] = cloud.requests
-    assert (request.headers["X-Auth-Token"], request.headers["Content-Type"]) == (None, "application/json")
-    assert request.body == {"auth": "é"}
-
-
 def test_request_id_is_a_uuid_that_stays_the_same() -> None:
     number = uuid.uuid4()
-    assert openstack_request_id(str(number)) == openstack_request_id(number.hex) == f"req-{number}"
-    assert openstack_request_id("mine") == openstack_request_id("mine") != openstack_request_id("yours")
-    uuid.UUID(openstack_request_id("mine").removeprefix("req-"))
+    assert module.openstack_request_id(str(number)) == module.openstack_request_id(number.hex) == f"req-{number}"
+    assert (
+        module.openstack_request_id("mine")
+        == module.openstack_request_id("mine")
+        != module.openstack_request_id("yours")
+    )
+    uuid.UUID(module.openstack_request_id("mine").removeprefix("req-"))
 
 
 def test_connection_is_reused_without_cookies(cloud: FakeCloud) -> None:
@@ -117,7 +123,6 @@ def test_proxy_environment_variables_are_ignored(cloud: FakeCloud, monkeypatch: 
         "http://127.0.0.1:99999",
         "http://a\nb",
         f"http://{'a' * 64}.example",
-        "http://a..example",
     ],
 )
 def test_invalid_url_is_an_upstream_failure(base_url: str) -> None:
@@ -157,9 +162,9 @@ def test_response_has_status_headers_and_json_body(cloud: FakeCloud, reply: Repl
 INVALID = {
     "multiple choices": Reply(300, {"versions": {}}),
     "not found": Reply(404, {}),
-    "server error": Reply(500, {}),
-    "HTML": Reply(body=b"<html>"),
-    "truncated JSON": Reply(body=b'{"a": 1'),
+    "server error": Reply(500, {"secret": 1}),
+    "HTML": Reply(body=b"<html>secret"),
+    "truncated JSON": Reply(body=b'{"secret": 1'),
     "list": Reply(body=[1]),
     "not UTF-8": Reply(body=b'{"a": "\xff"}'),
     "nested too deeply": Reply(body=b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
@@ -168,14 +173,21 @@ INVALID = {
     "connection reset": Reply(instead="reset"),
     "invalid gzip": Reply(body=b"{}", headers={"Content-Encoding": "gzip"}),
     "invalid HTTP": Reply(body={}, headers={"Content-Length": "many"}),
+    "invalid header": Reply(headers={"secret": "\0"}),
 }
 
 
 @pytest.mark.parametrize("reply", INVALID.values(), ids=INVALID)
-def test_invalid_response_is_an_upstream_failure(cloud: FakeCloud, reply: Reply) -> None:
-    cloud.respond("GET", "/it", reply)
-    with pytest.raises(UpstreamFailed):
-        send(cloud.address, token=TOKEN)
+def test_invalid_response_is_a_failure_logged_once_without_secrets(
+    cloud: FakeCloud, reply: Reply, caplog: pytest.LogCaptureFixture
+) -> None:
+    cloud.respond("POST", "/it", reply)
+    with caplog.at_level(logging.INFO), pytest.raises(UpstreamFailed):
+        send(cloud.address, "POST", token=TOKEN, body={"password": "secret"}, params={"q": "secret"})
+    [message] = caplog.messages
+    assert f"POST {cloud.address}/it" in message
+    assert "secret" not in message
+    assert TOKEN not in message
 
 
 def test_a_redirect_is_not_followed(cloud: FakeCloud) -> None:
@@ -347,7 +359,7 @@ def test_cancelled_request_releases_its_slot(cloud: FakeCloud) -> None:
     ],
 )
 def test_service_is_its_url_without_version_and_project(base_url: str, service: str) -> None:
-    assert service_of(base_url) == service
+    assert module.service_of(base_url) == service
 
 
 # Observers and logs
@@ -360,8 +372,8 @@ class Stopwatch:
         self.nanoseconds = 0
         self.arrived = threading.Event()
 
-    def at_arrival(self, reply: Reply) -> Callable[[RecordedRequest], Reply]:
-        def respond(_request: RecordedRequest) -> Reply:
+    def at_arrival(self, reply: Reply) -> Callable[[object], Reply]:
+        def respond(_request: object) -> Reply:
             self.nanoseconds = 7_000_000
             self.arrived.set()
             return reply
@@ -436,22 +448,6 @@ def test_observer_sees_cancelled_and_invalid_requests(cloud: FakeCloud, stopwatc
     run(scenario())
     identity = ["identity started", "identity finished after 0 ns"]
     assert observer.events == [*identity, "image started", "image finished after 0 ns", "image failed"]
-
-
-GARBLED = Reply(headers={"secret": "\0"})
-
-
-@pytest.mark.parametrize("reply", [Reply(500, {"secret": 1}), Reply(body=b"secret"), Reply(instead="reset"), GARBLED])
-def test_failure_is_logged_once_without_secrets(
-    cloud: FakeCloud, reply: Reply, caplog: pytest.LogCaptureFixture
-) -> None:
-    cloud.respond("POST", "/it", reply)
-    with caplog.at_level(logging.INFO), pytest.raises(UpstreamFailed):
-        send(cloud.address, "POST", token=TOKEN, body={"password": "secret"}, params={"q": "secret"})
-    [message] = caplog.messages
-    assert f"POST {cloud.address}/it" in message
-    assert "secret" not in message
-    assert TOKEN not in message
 
 
 def test_request_duration_is_logged_at_debug_level(

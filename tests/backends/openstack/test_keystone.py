@@ -15,8 +15,7 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, rotate_keys
 from cloudconsole.core.ports import CloudCredentials, FederatedUser
 from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
-from tests.backends.openstack.clients import CLIENT, client_limits, open_client
-from tests.backends.openstack.fake_cloud import FakeCloud, Reply
+from tests.backends.openstack.fake_cloud import CLIENT, FakeCloud, Reply, client_limits, open_client
 from tests.harness import FakeClock
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded" / "keystone.json").read_text("utf-8"))
@@ -143,7 +142,8 @@ def test_login_request_has_the_user_domain_and_no_scope(keystone: KeystoneHarnes
     [request] = keystone.cloud.requests
     user = {"name": 'a"\\é', "domain": {"name": "Kunden"}, "password": " p "}
     assert request.body == {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
-    assert request.headers["X-Forwarded-For"] == CLIENT.address
+    headers = [request.headers[name] for name in ("X-Forwarded-For", "X-Auth-Token", "Content-Type")]
+    assert headers == [CLIENT.address, None, "application/json"]
 
 
 def test_only_project_is_used_without_a_default(keystone: KeystoneHarness) -> None:
@@ -213,15 +213,14 @@ def test_project_that_keystone_forbids_is_not_usable(keystone: KeystoneHarness) 
         keystone.log_in()
 
 
-@pytest.mark.parametrize("name", ["login_wrong_password", "login_expired_password", "login_locked_out"])
-def test_login_rejected_by_keystone_is_rejected(keystone: KeystoneHarness, name: str) -> None:
-    keystone.cloud.respond(*LOGIN, reply(name))
-    assert keystone.log_in() is None
+RECEIPT = {"receipt": {"methods": ["password"]}, "required_auth_methods": [["password", "totp"]]}
+REJECTIONS = {name: reply(f"login_{name}") for name in ("wrong_password", "expired_password", "locked_out")}
+REJECTIONS["another_factor_needed"] = Reply(401, RECEIPT, {"Openstack-Auth-Receipt": "gAAAA-receipt"})
 
 
-def test_login_that_needs_another_factor_is_rejected(keystone: KeystoneHarness) -> None:
-    receipt = {"receipt": {"methods": ["password"]}, "required_auth_methods": [["password", "totp"]]}
-    keystone.cloud.respond(*LOGIN, Reply(401, receipt, {"Openstack-Auth-Receipt": "gAAAA-receipt"}))
+@pytest.mark.parametrize("response", REJECTIONS.values(), ids=REJECTIONS)
+def test_login_rejected_by_keystone_is_rejected(keystone: KeystoneHarness, response: Reply) -> None:
+    keystone.cloud.respond(*LOGIN, response)
     assert keystone.log_in() is None
 
 
@@ -293,10 +292,7 @@ def test_error_after_a_correct_password_is_not_a_rejection(
 
 
 def test_usernames_are_never_known_in_advance(keystone: KeystoneHarness) -> None:
-    async def knows(identity: KeystoneIdentity) -> bool:
-        return await identity.knows_username("alice")
-
-    assert keystone.run(knows) is False
+    assert keystone.run(lambda identity: identity.knows_username("alice")) is False
 
 
 def test_accepted_token_is_valid(keystone: KeystoneHarness) -> None:

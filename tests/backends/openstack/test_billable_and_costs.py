@@ -1,22 +1,21 @@
-"""Billable resources: which listed items count, and at what size."""
+"""Billable resources: which listed items count, at what size, and what they cost."""
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
 from cloudconsole.backends.openstack import billable
-from cloudconsole.backends.openstack.billable import (
-    BillableResource,
-    ListedBalancer,
-    ListedImage,
-    ListedServer,
-    ListedVolume,
-)
-from cloudconsole.core.resources import Amounts
-from tests.backends.openstack.recordings import DELETED_SERVER, HOUR, PROJECT, recorded, recorded_items
+from cloudconsole.backends.openstack.billable import BillableResource, ListedBalancer, ListedImage, ListedServer
+from cloudconsole.backends.openstack.costs import hourly_by_kind
+from cloudconsole.backends.prices import PriceList
+from cloudconsole.core.pricing import Price, PriceBook
+from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
+from cloudconsole.spec.records import BillableType
+from tests.backends.openstack.small_openstack import DELETED_SERVER, HOUR, PROJECT, recorded, recorded_items
 
 GB = 1024**3
 
@@ -107,15 +106,12 @@ def test_malformed_server_is_rejected(malformed: dict[str, Any]) -> None:
         server(**malformed)
 
 
-# Volumes
+# Volumes, images and load balancers
 
 
 def test_volume_without_size_or_type_counts_as_one_untyped_gb() -> None:
-    (resource,) = billable.volumes("north", [ListedVolume("v", 0, None)])
+    (resource,) = billable.volumes("north", [billable.ListedVolume("v", 0, None)])
     assert (resource.amounts.size_gb, resource.type) == (1, None)
-
-
-# Images
 
 
 def test_own_images_with_data_count_once_even_if_hidden() -> None:
@@ -150,9 +146,6 @@ def test_an_image_with_data_counts_and_must_have_a_size(status: str) -> None:
         image(status=status, size=None)
 
 
-# Load balancers
-
-
 def test_own_load_balancers_count_in_every_state_but_deleted() -> None:
     listed = msgspec.convert(recorded_items("octavia_loadbalancers"), list[ListedBalancer])
     assert len(list(billable.balancers("north", listed, PROJECT))) == 2
@@ -162,3 +155,37 @@ def test_own_load_balancers_count_in_every_state_but_deleted() -> None:
         ListedBalancer("c", "another", "ACTIVE"),
     ]
     assert [resource.id for resource in billable.balancers("north", others, PROJECT)] == ["a"]
+
+
+# Costs
+
+
+NOW = 1000.0
+
+UNITS = [(kind, unit, None) for kind, units in PRICED_UNITS.items() for unit in units]
+TYPED = [(kind, unit, "special") for kind, unit in TYPED_UNITS.items()]
+SCOPES = [(*priced, node, start) for priced in [*UNITS, *TYPED] for node in (None, 1) for start in (0, 500, 1500)]
+BOOK = PriceBook(
+    Price(kind, unit, node, start, 2**number, name) for number, (kind, unit, name, node, start) in enumerate(SCOPES)
+)
+"""Distinct prices, general and for `south`, with and without a type, past, current and future."""
+
+SCOPES_OF_RESOURCES = product(
+    ("north", "south"), get_args(BillableType), (None, "special", "other"), (None, 400.0, 600.0, 2000.0), (1, 2)
+)
+RESOURCES = [
+    BillableResource(region, kind, str(number), Amounts(*range(number, number + 5)), name, ended_at)
+    for number, (region, kind, name, ended_at, _) in enumerate(SCOPES_OF_RESOURCES)
+]
+"""Two resources with each price, and with different amounts."""
+
+
+def test_total_cost_is_the_sum_over_resources() -> None:
+    expected = dict.fromkeys(PRICED_UNITS, 0)
+    for resource in RESOURCES:
+        node = 1 if resource.region == "south" else None
+        at = 400 if resource.ended_at == 400 else NOW
+        cost = BOOK.hourly(resource.kind, node, resource.amounts, at, resource.type)
+        assert cost is not None
+        expected[resource.kind] += cost
+    assert hourly_by_kind(RESOURCES, PriceList(BOOK, {"south": 1}), NOW) == expected

@@ -1,10 +1,11 @@
-"""Limits: the fields used from each service's response, and how regions are combined."""
+"""Limits and flavors: the fields used from each service's response, and how regions are combined."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
+from cloudconsole.backends.openstack.flavors import ListedFlavor, merge_flavors
 from cloudconsole.backends.openstack.quotas import (
     ComputeLimits,
     NetworkQuotas,
@@ -14,7 +15,7 @@ from cloudconsole.backends.openstack.quotas import (
     usage_limits,
 )
 from cloudconsole.spec.records import UsageLimits
-from tests.backends.openstack.recordings import recorded
+from tests.backends.openstack.small_openstack import recorded, recorded_items
 
 
 def compute(**changes: Any) -> ComputeLimits:
@@ -48,23 +49,12 @@ def test_each_field_comes_from_its_service() -> None:
     )
 
 
-def test_nova_without_file_injection_has_zero_personality() -> None:
+def test_limits_that_a_service_omits_have_defaults() -> None:
     newest = msgspec.convert(recorded("nova_limits_newest")["limits"]["absolute"], ComputeLimits).figures()
     assert (newest["max_personality"], newest["max_personality_size"]) == (0, 0)
-
-
-def test_image_metadata_limit_defaults_to_the_server_limit() -> None:
     assert compute(maxImageMeta=..., maxServerMeta=77).figures()["max_image_meta"] == 77
-
-
-def test_a_neutron_without_routers_or_security_groups_has_none() -> None:
     figures = network(floatingip=..., security_group=..., security_group_rule=...).figures()
     assert figures == dict.fromkeys(figures, 0)
-
-
-def test_empty_network_quotas_are_rejected() -> None:
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({}, NetworkQuotas)
 
 
 @pytest.mark.parametrize("value", [None, "10", -2, 10.0, True, [], 2**63, ...])
@@ -72,7 +62,7 @@ def test_invalid_limit_is_rejected(value: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         compute(maxTotalCores=value)
     with pytest.raises(msgspec.ValidationError):
-        network(network=quota(value, 0) if value is not ... else {})
+        network(network=quota(value, 0) if value is not ... else value)
 
 
 @pytest.mark.parametrize("value", [None, "10", -1, 10.0, True])
@@ -101,3 +91,54 @@ def test_limits_per_item_are_the_minimum_over_regions_and_others_are_summed() ->
 )
 def test_sum_is_unlimited_if_any_limit_is_and_minimum_if_all_are(limits: list[int], total: int, least: int) -> None:
     assert (sum_limits(limits), least_limits(limits)) == (total, least)
+
+
+# Flavors
+
+
+def flavor(flavor_id: str, name: str = "m1.small", vcpus: int = 1, ram: int = 2048, disk: int = 20) -> ListedFlavor:
+    return ListedFlavor(flavor_id, name, vcpus, ram, disk)
+
+
+def test_recorded_flavors_are_sorted_by_size_and_keep_their_ids() -> None:
+    listed = msgspec.convert(recorded_items("nova_flavors"), list[ListedFlavor])
+    record = merge_flavors([listed])
+    assert [(each.name, each.vcpus, each.ram, each.disk) for each in record.flavors] == [
+        ("m1.tiny", 1, 512, 1),
+        ("m1.small", 1, 2048, 20),
+        ("m1.medium", 2, 4096, 40),
+    ]
+    assert {each.id for each in record.flavors} == {each.id for each in listed}
+    assert (record.configs.vcpus, record.limits) == ([1, 2], {"1": [512, 2048], "2": [4096]})
+
+
+@pytest.mark.parametrize("other", [{"vcpus": 2}, {"ram": 4096}, {"disk": 0}, {"name": "small"}])
+def test_different_name_or_size_is_a_different_flavor(other: dict[str, Any]) -> None:
+    record = merge_flavors([[flavor("first")], [flavor("second", **other)]])
+    assert {each.id for each in record.flavors} == {"first", "second"}
+
+
+def test_disabled_flavor_is_omitted() -> None:
+    raw = {"id": "1", "name": "old", "vcpus": 1, "ram": 1, "disk": 0, "OS-FLV-DISABLED:disabled": True}
+    assert merge_flavors([[msgspec.convert(raw, ListedFlavor)]]).flavors == []
+
+
+def test_flavors_are_sorted_by_cores_ram_disk_and_name() -> None:
+    mixed = [
+        flavor("5", "b"),
+        flavor("4", "a"),
+        flavor("3", disk=10),
+        flavor("2", ram=1024),
+        flavor("6", vcpus=2, ram=512),
+        flavor("7", vcpus=10, ram=512),
+    ]
+    assert [each.id for each in merge_flavors([mixed]).flavors] == ["2", "3", "4", "5", "6", "7"]
+
+
+@pytest.mark.parametrize(
+    "malformed", [{"id": ""}, {"id": 7}, {"vcpus": None}, {"ram": -1}, {"disk": "20"}, {"name": None}]
+)
+def test_malformed_flavor_is_rejected(malformed: dict[str, Any]) -> None:
+    raw = {"id": "1", "name": "n", "vcpus": 1, "ram": 1, "disk": 0}
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(raw | malformed, ListedFlavor)
