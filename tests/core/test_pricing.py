@@ -25,22 +25,12 @@ def exact(billionths: int) -> Decimal:
 # Amounts as text
 
 
-@pytest.mark.parametrize(
-    ("billionths", "text"),
-    [
-        (0, "0.00"),
-        (1, "0.000000001"),
-        (100_000_000, "0.10"),
-        (1_050_000_000, "1.05"),
-        (100_000_000_000, "100.00"),
-        (12_345_678_901_234_567_890, "12345678901.23456789"),
-    ],
-)
-def test_amount_as_text(billionths: int, text: str) -> None:
-    assert format_amount(billionths) == text
-
-
 @given(st.integers(0, 10**40))
+@example(0)
+@example(1)
+@example(100_000_000)
+@example(1_050_000_000)
+@example(12_345_678_901_234_567_890)
 def test_formatted_amount_is_exact_with_at_least_two_decimals(billionths: int) -> None:
     assert Decimal(format_amount(billionths)) == exact(billionths)
     assert PLAIN.fullmatch(format_amount(billionths))
@@ -57,9 +47,7 @@ def test_formatted_amount_is_exact_with_at_least_two_decimals(billionths: int) -
         ({}, []),
     ],
 )
-def test_items_have_a_fixed_order_without_those_that_cost_nothing(
-    costs: dict[BillableType, int], kinds: list[str]
-) -> None:
+def test_items_have_a_fixed_order_without_free_ones(costs: dict[BillableType, int], kinds: list[str]) -> None:
     assert [item.res_type for item in estimate(costs)] == kinds
 
 
@@ -114,18 +102,15 @@ def test_the_hour_is_the_one_the_clock_shows(zone: str, now: float) -> None:
     ("now", "offset", "start"),
     [
         (0, 0, 0),
-        (0.5, 0, 0),
         (3599.999, 0, 0),
         (3600, 0, 3600),
         (-0.001, 0, -3600),
         (-3600, 0, -3600),
-        (0, 345, -2700),
         (899, 345, -2700),
         (900, 345, 900),
-        (0, -210, -1800),
+        (1799, -210, -1800),
         (1800, -210, 1800),
         (2**31 - 1, 0, 2_147_482_800),
-        (2**31 + 100, 0, 2_147_482_800),
         (2**33, 0, 8_589_931_200),
     ],
 )
@@ -145,10 +130,6 @@ def _volume(node_id: int | None, start: int, billionths: int) -> Price:
     return Price("volume", "gb", node_id, start, billionths)
 
 
-def test_price_is_multiplied_by_the_amount() -> None:
-    assert PriceBook([_volume(None, 0, 5)]).hourly("volume", NODE, Amounts(items=2, size_gb=30), 1) == 150
-
-
 def test_existing_unit_prices_of_an_instance_add_up() -> None:
     prices = [
         Price("instance", "vcpu", None, 0, 10),
@@ -162,7 +143,7 @@ def test_existing_unit_prices_of_an_instance_add_up() -> None:
 
 def test_kinds_do_not_share_unit_prices() -> None:
     book = PriceBook([_volume(None, 0, 5), Price("image", "gb", None, 0, 7)])
-    assert book.hourly("image", NODE, ONE_GB, 1) == 7
+    assert book.hourly("image", NODE, ONE_GB, 1, "qcow2") == 7
     assert book.hourly("loadbalance", NODE, ONE_GB, 1) is None
 
 
@@ -181,9 +162,7 @@ BY_UNIT = [Price("instance", "each", None, 0, 100), Price("instance", "vcpu", No
         ([(OTHER, VOLUME_TYPE), (None, "slow"), (OTHER, None)], None),
     ],
 )
-def test_type_price_takes_precedence_over_node_price(
-    scopes: list[tuple[int | None, str | None]], price: int | None
-) -> None:
+def test_type_price_precedes_node_price(scopes: list[tuple[int | None, str | None]], price: int | None) -> None:
     order = [(NODE, VOLUME_TYPE), (None, VOLUME_TYPE), (NODE, None), (None, None)]
     costs = {scope: rank for rank, scope in enumerate(order, 1)}
     book = PriceBook(Price("volume", "gb", node, 0, costs.get((node, of), 99), of) for node, of in scopes)
@@ -197,20 +176,16 @@ def test_flavor_price_replaces_unit_prices_from_its_start(price: int) -> None:
     assert costs == [2 * 100 + 4 * 10, 2 * price]
 
 
-def test_volume_type_price_is_per_gb() -> None:
+def test_volume_price_is_per_gb() -> None:
     book = PriceBook([_volume(None, 0, 5), Price("volume", "gb", None, 0, 3, VOLUME_TYPE)])
-    assert book.hourly("volume", NODE, Amounts(items=1, size_gb=30), 1, VOLUME_TYPE) == 90
+    costs = [book.hourly("volume", NODE, Amounts(items=2, size_gb=30), 1, of_type) for of_type in (None, VOLUME_TYPE)]
+    assert costs == [150, 90]
 
 
 def test_type_price_does_not_apply_to_untyped_resources() -> None:
     book = PriceBook([Price("volume", "gb", None, 0, 3, VOLUME_TYPE), Price("instance", "each", NODE, 0, 3, FLAVOR)])
     assert book.hourly("volume", NODE, ONE_GB, 1) is None
     assert book.hourly("instance", NODE, TWO_SERVERS, 1) is None
-
-
-def test_type_is_ignored_for_kinds_without_types() -> None:
-    book = PriceBook([Price("image", "gb", None, 0, 7)])
-    assert book.hourly("image", NODE, ONE_GB, 1, "qcow2") == 7
 
 
 @pytest.mark.parametrize(("type_name", "price"), [(None, 5), (VOLUME_TYPE, 3), ("slow", 5)])

@@ -61,10 +61,8 @@ def write(directory: Path, text: str | bytes) -> Path:
     return file
 
 
-def load_text(
-    engine: Engine, directory: Path, text: str | bytes, zone: tzinfo = UTC, *, force: bool = False
-) -> Summary:
-    return load(engine, write(directory, text), zone=zone, now=1_800_000_000, actor="tester", force=force)
+def load_text(engine: Engine, folder: Path, text: str | bytes, zone: tzinfo = UTC, *, force: bool = False) -> Summary:
+    return load(engine, write(folder, text), zone=zone, now=1_800_000_000, actor="tester", force=force)
 
 
 def problems_of(directory: Path, text: str | bytes) -> list[FileProblem]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from tests.operator.clouds import load_text
+from tests.operator.clouds import SMALL, load_text
 from tests.stores import copy_store, open_engine, opened
 
 StoreWith = Callable[[str], Path]
@@ -47,3 +47,9 @@ def engine_with(store_with: StoreWith, tmp_path: Path) -> Iterator[Callable[[str
     yield open_with
     for engine in opened:
         engine.dispose()
+
+
+@pytest.fixture
+def small(engine_with: Callable[[str], Engine]) -> Engine:
+    """Tenant demo has an instance, a volume of 100 GB (quotas: 10 volumes, 1000 GB) and a key pair; other has none."""
+    return engine_with(SMALL)

@@ -8,13 +8,12 @@ import pytest
 from sqlalchemy import Engine, insert
 
 from cloudconsole.operator.audit import AuditQuery, describe_change, find_accesses, find_changes, record_change
-from cloudconsole.operator.entities import ChangeResult
 from cloudconsole.operator.entities.accounts import clear_throttle, end_all_sessions
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.activity_writes import hash_username
 from cloudconsole.store.tables import access_audit, login_failures, sessions
-from tests.operator.clouds import SMALL, load_text, rows
-from tests.operator.transactions import NOW, last_entry, rejected, transaction
+from tests.operator.clouds import rows
+from tests.operator.transactions import NOW, last_change, rejected, transaction
 from tests.stores import copy_store, open_engine
 
 
@@ -78,65 +77,39 @@ def test_entry_has_actor_change_time_before_and_after(store: Engine) -> None:
         ({"name": "abcd"}, {"name": "abcde"}, 4, "name: abcd -> abcd…"),
     ],
 )
-def test_change_is_described_by_the_fields_that_differ(
-    before: Any, after: Any, max_length: int | None, text: str
-) -> None:
+def test_change_is_described_by_differing_fields(before: Any, after: Any, max_length: int | None, text: str) -> None:
     assert describe_change(before, after, max_length) == text
 
 
-def access(engine: Engine, at: int, event: str, username: str | None) -> None:
-    entry = {"at": at, "event": event, "username": username, "address": "192.0.2.1", "request_id": "r"}
-    with engine.begin() as connection:
-        connection.execute(insert(access_audit).values(entry))
-
-
 def test_access_audit_is_filtered_by_account_event_and_time(activity: Engine) -> None:
-    access(activity, 10, "login", "ann")
-    access(activity, 20, "login_refused", None)
-    access(activity, 30, "logout", "ann")
+    with activity.begin() as connection:
+        for at, event, username in ((10, "login", "ann"), (20, "login_refused", None), (30, "logout", "ann")):
+            entry = {"at": at, "event": event, "username": username, "address": "192.0.2.1", "request_id": "r"}
+            connection.execute(insert(access_audit).values(entry))
 
-    def found(**query: Any) -> list[int]:
-        with activity.begin() as connection:
+        def found(**query: Any) -> list[int]:
             return [entry["id"] for entry in find_accesses(connection, AuditQuery(**query))]
 
-    assert found() == [3, 2, 1]
-    assert found(actor="ann") == [3, 1]
-    assert found(change="login") == [2, 1]
-    assert found(since=15, until=30) == [2]
-    assert found(after=3, limit=1) == [2]
+        assert found() == [3, 2, 1]
+        assert found(actor="ann") == [3, 1]
+        assert found(change="login") == [2, 1]
+        assert found(since=15, until=30) == [2]
+        assert found(after=3, limit=1) == [2]
 
 
-def fail(engine: Engine, username: str, network: str) -> None:
-    row = {"network": network, "user_hash": hash_username(username), "at": NOW}
-    with engine.begin() as connection:
-        connection.execute(insert(login_failures).values(row))
-
-
-def clear(engine: Engine, activity: Engine, *which: str) -> ChangeResult:
-    with activity.begin() as failures, transaction(engine) as tx:
-        return clear_throttle(tx, failures, *which)
-
-
-def test_clearing_a_throttle_removes_failures_of_that_account(engine: Engine, activity: Engine, tmp_path: Path) -> None:
-    load_text(engine, tmp_path, SMALL)
-    for username, network in (("ann", "192.0.2.1"), ("ann", "192.0.2.2"), ("bob", "192.0.2.1")):
-        fail(activity, username, network)
-    clear(engine, activity, "ann", "192.0.2.2")
-    assert last_entry(engine)["after"] == {"address": "192.0.2.2", "failures": 1}
-    assert clear(engine, activity, "ann").after == {"failures": 1}
-    entry = last_entry(engine)
-    assert (entry["change"], entry["subject"]) == ("account.clear-throttle", "ann")
-    assert [row["user_hash"] for row in rows(activity, login_failures)] == [hash_username("bob")]
-
-
-def test_clearing_the_throttle_of_an_unknown_account_is_rejected(
-    engine: Engine, activity: Engine, tmp_path: Path
-) -> None:
-    load_text(engine, tmp_path, SMALL)
-    fail(activity, "nobody", "192.0.2.1")
-    with activity.begin() as failures, rejected(engine, "there is no account nobody") as tx:
+def test_clearing_a_throttle_removes_failures_of_that_account(small: Engine, activity: Engine) -> None:
+    with activity.begin() as failures:
+        for username, network in (("ann", "192.0.2.1"), ("ann", "192.0.2.2"), ("bob", "192.0.2.1"), ("nobody", "n")):
+            row = {"network": network, "user_hash": hash_username(username), "at": NOW}
+            failures.execute(insert(login_failures).values(row))
+    for which, address in ((["ann", "192.0.2.2"], {"address": "192.0.2.2"}), (["ann"], {})):
+        with activity.begin() as failures, transaction(small) as tx:
+            assert clear_throttle(tx, failures, *which).after == {**address, "failures": 1}
+        assert last_change(small) == ("account.clear-throttle", "ann", None, {**address, "failures": 1})
+    with activity.begin() as failures, rejected(small, "there is no account nobody") as tx:
         clear_throttle(tx, failures, "nobody")
-    assert len(rows(activity, login_failures)) == 1
+    left = {row["user_hash"] for row in rows(activity, login_failures)}
+    assert left == {hash_username("bob"), hash_username("nobody")}
 
 
 def test_ending_all_sessions_is_recorded_with_their_number(engine: Engine, activity: Engine) -> None:
@@ -145,5 +118,4 @@ def test_ending_all_sessions_is_recorded_with_their_number(engine: Engine, activ
         connection.execute(insert(sessions), [{**row, "id_hash": name} for name in (b"a", b"b")])
         assert end_all_sessions(tx, connection) == 2
     assert rows(activity, sessions) == []
-    entry = last_entry(engine)
-    assert (entry["change"], entry["after"]) == ("end-sessions", {"sessions": 2})
+    assert last_change(engine) == ("end-sessions", None, None, {"sessions": 2})

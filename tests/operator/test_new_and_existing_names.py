@@ -1,13 +1,9 @@
 """Validation of names, the same for single changes, cloud files and imports; existing names may stay."""
 
-import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import Engine, update
 
 from cloudconsole.operator.cloud_file import dump
@@ -18,7 +14,7 @@ from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.first_operator import check_names
 from cloudconsole.operator.new_and_existing_names import name_problem
 from cloudconsole.store import tables
-from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
+from tests.operator.clouds import SECRET_HASH, by_name, load_text, problems_of, rows
 from tests.operator.test_bulk_import import VOLUME, json_lines, line_problem, run_import
 from tests.operator.test_entity_models import VALID, parsed
 from tests.operator.transactions import rejected, transaction
@@ -41,11 +37,6 @@ FIELDS = {
 }
 
 
-@pytest.fixture
-def store(engine_with: Callable[[str], Engine]) -> Engine:
-    return engine_with(SMALL)
-
-
 @pytest.mark.parametrize(
     "name", ["acme", "Acme Ltd.", "caf\u00e9", "上线 了", "Ωmega", "naïve_1", "a\u3000b", "دبي", "🚀"]
 )
@@ -56,43 +47,19 @@ def test_valid_name_is_accepted(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        (" ", "must not be blank"),
-        ("\u3000", "must not be blank"),
-        (" acme", "must not begin or end with a space"),
-        ("acme\u3000", "must not begin or end with a space"),
-        ("acme\u00a0corp", LOOKS_LIKE_SPACE.format("00A0")),
-        ("a\u200ab", LOOKS_LIKE_SPACE.format("200A")),
-        ("a\u0378", MEANINGLESS.format("0378")),
-        ("a\ue000", MEANINGLESS.format("E000")),
-        ("a\ud800", MEANINGLESS.format("D800")),
-        ("oper\ufff0ator", HIDDEN.format("FFF0")),
-        ("a\U0001d159", HIDDEN.format("1D159")),
-        ("a\u202eb", HIDDEN.format("202E")),
-        ("a\u200db", HIDDEN.format("200D")),
-        ("\ufeffa", HIDDEN.format("FEFF")),
-        ("\u3164", HIDDEN.format("3164")),
-        ("a\ufe0f", HIDDEN.format("FE0F")),
-        ("a\U000e0041", HIDDEN.format("E0041")),
-        ("a\tb", CONTROL),
-        ("a\x85b", CONTROL),
-        ("a\u2028b", CONTROL),
-        ("a\u2029b", CONTROL),
+        *((name, "must not be blank") for name in (" ", "\u3000")),
+        *((name, "must not begin or end with a space") for name in (" acme", "acme\u3000")),
+        *((f"a{each}b", LOOKS_LIKE_SPACE.format(f"{ord(each):04X}")) for each in "\u00a0\u200a"),
+        *((f"a{each}", MEANINGLESS.format(f"{ord(each):04X}")) for each in "\u0378\ue000\ud800"),
+        *((f"a{each}b", HIDDEN.format(f"{ord(each):04X}")) for each in "\ufff0\U0001d159\u202e\u200d\ufe0f\U000e0041"),
+        *((each, HIDDEN.format(f"{ord(each):04X}")) for each in "\ufeff\u3164"),
+        *((f"a{each}b", CONTROL) for each in "\t\x85\u2028\u2029"),
         ("\u0300a", "must not begin with a combining character: put it after a letter"),
-        (
-            "cafe\u0301",
-            "must be in Unicode's composed form (NFC): write each letter and its accents as one character",
-        ),
+        ("cafe\u0301", "must be in Unicode's composed form (NFC): write each letter and its accents as one character"),
     ],
 )
 def test_invalid_name_is_rejected(name: str, problem: str) -> None:
     assert name_problem(name) == problem
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
-def test_valid_names_are_composed_and_visible(name: str) -> None:
-    if name_problem(name) is None:
-        assert name == unicodedata.normalize("NFC", name).strip()
-        assert not any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in name)
 
 
 @pytest.mark.parametrize(("model", "field"), [(model, field) for model in VALID for field in FIELDS[model.__name__]])
@@ -102,12 +69,12 @@ def test_every_name_field_is_validated(model: type[EntityModel], field: str) -> 
         parsed(model, {field: value})
 
 
-def test_names_are_validated_in_changes_cloud_files_and_imports(store: Engine, tmp_path: Path) -> None:
-    with rejected(store, "name: contains the invisible character") as tx:
+def test_names_are_validated_in_changes_cloud_files_and_imports(small: Engine, tmp_path: Path) -> None:
+    with rejected(small, "name: contains the invisible character") as tx:
         TENANTS.add(tx, {"name": INVISIBLE})
-    with rejected(store, "name: contains the invisible character") as tx:
+    with rejected(small, "name: contains the invisible character") as tx:
         TENANTS.change(tx, "demo", {"name": INVISIBLE})
-    assert line_problem(store, name=INVISIBLE) == f"name: {HIDDEN.format('202E')}"
+    assert line_problem(small, name=INVISIBLE) == f"name: {HIDDEN.format('202E')}"
     text = f"version: 1\nnodes: [{flow(INVISIBLE)}]\ntenants:\n- name: {flow(INVISIBLE)}\n"
     found = [(problem.line, problem.path, problem.message) for problem in problems_of(tmp_path, text)]
     assert found == [(2, "nodes[0]", HIDDEN.format("202E")), (4, "tenants[0].name", HIDDEN.format("202E"))]
@@ -133,17 +100,17 @@ def put(engine: Engine, table: Any, column: str, value: str, **where: object) ->
 
 
 @pytest.fixture
-def old(store: Engine) -> Engine:
+def old(small: Engine) -> Engine:
     """A store with names that would be rejected now."""
-    put(store, tables.tenants, "name", OLD, name="demo")
-    put(store, tables.nodes, "name", OLD, name="hk-1")
-    put(store, tables.prices, "type", OLD, node_id=1)
-    put(store, tables.accounts, "username", OLD, username="ann")
-    put(store, tables.resources, "name", OLD, id="v-1")
-    put(store, tables.news, "title", OLD, id=1)
-    put(store, tables.domains, "origin_domain_name", OLD, id="206813")
-    put(store, tables.urls, "url", "https://\u200bexample.com/", id="url-ab12cd34")
-    return store
+    put(small, tables.tenants, "name", OLD, name="demo")
+    put(small, tables.nodes, "name", OLD, name="hk-1")
+    put(small, tables.prices, "type", OLD, node_id=1)
+    put(small, tables.accounts, "username", OLD, username="ann")
+    put(small, tables.resources, "name", OLD, id="v-1")
+    put(small, tables.news, "title", OLD, id=1)
+    put(small, tables.domains, "origin_domain_name", OLD, id="206813")
+    put(small, tables.urls, "url", "https://\u200bexample.com/", id="url-ab12cd34")
+    return small
 
 
 def test_entities_with_existing_names_can_be_shown_and_changed(old: Engine) -> None:

@@ -16,14 +16,14 @@ from sqlalchemy import Engine
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import Tenant
-from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB
+from cloudconsole.core.resources import KINDS, NODELESS, QUOTA_USES, SIZED_IN_GB
 from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.entities import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store import tables
 from cloudconsole.store.base import Reader
 from tests.harness import FakeClock
-from tests.operator.clouds import assert_counters_match, contents, load_text, rows, rows_of_all
+from tests.operator.clouds import assert_counters_match, contents, expected_usage, load_text, rows, rows_of_all
 from tests.operator.transactions import NOW, transaction
 from tests.stores import copy_store, open_engine, release_databases, run, store_in
 
@@ -172,25 +172,13 @@ forces = st.sampled_from([True, True, False])
 
 def assert_usage_is_correct(engine: Engine, cloud: EmbeddedCloud) -> None:
     resources, all_tenants = rows_of_all(engine, tables.resources, tables.tenants)
+    started = [row for row in resources if row["started_at"] <= NOW]
+    running = [row | {"ended_at": None} for row in started if row["ended_at"] is None or row["ended_at"] > NOW]
+    expected = expected_usage(running)
     for tenant in all_tenants:
         usage = run(cloud.usage_limits(Tenant(tenant["id"], ""))).record
-        own = [
-            row
-            for row in resources
-            if row["tenant_id"] == tenant["id"]
-            and row["started_at"] <= NOW
-            and (row["ended_at"] is None or row["ended_at"] > NOW)
-        ]
-        by_kind = Counter(row["kind"] for row in own)
-        assert (usage.total_instances_used, usage.total_volumes_used) == (by_kind["instance"], by_kind["volume"])
-        others = (usage.total_snapshots_used, usage.total_floating_ips_used, usage.total_security_groups_used)
-        assert others == (by_kind["snapshot"], by_kind["floating_ip"], by_kind["security_group"])
-        assert (usage.total_cores_used, usage.total_ram_used) == (
-            sum(row["vcpus"] for row in own),
-            sum(row["ram_mb"] for row in own),
-        )
-        on_disk = [row["size_gb"] for row in own if row["kind"] in ("volume", "snapshot")]
-        assert usage.total_gigabytes_used == sum(on_disk)
+        for name in QUOTA_USES.keys() - {"keypairs"}:
+            assert getattr(usage, f"total_{name}_used") == expected.get(tenant["id"], Counter())[name], name
 
 
 def assert_everything_has_a_price(engine: Engine, reader: Reader) -> None:

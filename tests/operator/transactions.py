@@ -30,6 +30,12 @@ def rejected(engine: Engine, message: str, *, now: int = NOW, force: bool = Fals
     assert contents(engine) == before
 
 
+def last_change(engine: Engine) -> tuple[str, str | None, Any, Any]:
+    """Return change, subject, and records before and after of the last entry of the audit log."""
+    entry = last_entry(engine)
+    return entry["change"], entry["subject"], entry["before"], entry["after"]
+
+
 def last_entry(engine: Engine) -> dict[str, Any]:
     """Return the last entry of the audit log, with decoded records."""
     entry = rows(engine, tables.operator_audit)[-1]

@@ -14,8 +14,7 @@ from cloudconsole.store import activity_writes as module
 from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt
 from cloudconsole.store.session_lookup import hash_session_id
 from cloudconsole.store.tables import access_audit, login_failures, sessions
-from tests.store.conftest import Check
-from tests.store.logins import ACCOUNT, NOW, attempt, new_session
+from tests.store.conftest import ACCOUNT, NOW, Check, attempt, new_session
 from tests.stores import open_engine
 
 
@@ -67,10 +66,9 @@ def test_many_sessions_are_touched_with_their_own_times(
     moments = {f"s{number}": NOW + 60 + number % 2 for number in range(7)}
     for name in moments:
         activity.open_session(attempt(), ACCOUNT, new_session(name), NOW)
-    activity.touch_sessions({hash_session_id(name): moment for name, moment in {**moments, "ended": NOW}.items()})
-    assert {row["id_hash"]: row["seen_at"] for row in _rows(engine, sessions)} == {
-        hash_session_id(name): moment for name, moment in moments.items()
-    }
+    hashed = {hash_session_id(name): moment for name, moment in moments.items()}
+    activity.touch_sessions({**hashed, hash_session_id("ended"): NOW})
+    assert {row["id_hash"]: row["seen_at"] for row in _rows(engine, sessions)} == hashed
 
 
 def test_login_removes_expired_sessions(activity: ActivityStore, engine: Engine) -> None:
@@ -139,10 +137,8 @@ def test_a_login_clears_the_users_failures_only(activity: ActivityStore, engine:
     _fail(activity, attempt(network="198.51.100.0/24"), 1)
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW)
     remaining = {(row["network"], row["user_hash"]) for row in _rows(engine, login_failures)}
-    assert remaining == {
-        ("192.0.2.0/24", hashlib.sha256(b"bob").digest()),
-        ("198.51.100.0/24", hashlib.sha256(b"alice").digest()),
-    }
+    bob, alice = (hashlib.sha256(name).digest() for name in (b"bob", b"alice"))
+    assert remaining == {("192.0.2.0/24", bob), ("198.51.100.0/24", alice)}
 
 
 def test_correct_password_does_not_bypass_the_throttle(activity: ActivityStore, engine: Engine) -> None:
@@ -184,15 +180,13 @@ def test_failures_logins_and_logouts_are_audited(activity: ActivityStore, engine
     activity.record_failure(attempt("nobody"), None, NOW + 1)
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW + 2)
     activity.end_session(hash_session_id("s1"), "alice", ClientInfo("192.0.2.9", "request-2"), NOW + 3)
-    entries = [
-        (row["at"] - NOW, row["event"], row["username"], row["address"], row["request_id"])
-        for row in _rows(engine, access_audit)
-    ]
+    columns = ("at", "event", "username", "address", "request_id")
+    entries = [tuple(row[name] for name in columns) for row in _rows(engine, access_audit)]
     assert entries == [
-        (0, "login_refused", "alice", "192.0.2.1", "request-1"),
-        (1, "login_refused", None, "192.0.2.1", "request-1"),
-        (2, "login", "alice", "192.0.2.1", "request-1"),
-        (3, "logout", "alice", "192.0.2.9", "request-2"),
+        (NOW, "login_refused", "alice", "192.0.2.1", "request-1"),
+        (NOW + 1, "login_refused", None, "192.0.2.1", "request-1"),
+        (NOW + 2, "login", "alice", "192.0.2.1", "request-1"),
+        (NOW + 3, "logout", "alice", "192.0.2.9", "request-2"),
     ]
 
 

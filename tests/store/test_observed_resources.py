@@ -32,10 +32,8 @@ class Observations:
         self.resources = ObservedResources(reader, self.engine, self._write)
         self.writes = 0
 
-    def record(
-        self, *rows: ObservedResource, since: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT
-    ) -> None:
-        run(self.resources.record(endpoint, project, rows, since))
+    def record(self, *rows: ObservedResource, since: int = HOUR, project: str = PROJECT) -> None:
+        run(self.resources.record(ENDPOINT, project, rows, since))
 
     def since(self, moment: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> list[ObservedResource]:
         return run(self.resources.since(endpoint, project, moment))
@@ -76,25 +74,19 @@ def test_snapshot_does_not_see_later_observations(observations: Observations, fo
     assert run(record_meanwhile()) == ([], [observed("a")])
 
 
-def test_unchanged_resource_is_not_written_again(observations: Observations) -> None:
-    observations.record(observed("a"))
-    observations.record(observed("a", at=HOUR + 60))
-    observations.record()
-    assert observations.writes == 1
-    assert observations.since() == [observed("a")]
-
-
-@pytest.mark.parametrize("change", [{"size_gb": 2}, {"type": "ssd"}])
-def test_changed_resource_is_written_again(observations: Observations, change: dict[str, Any]) -> None:
-    observations.record(observed("a"))
+@pytest.mark.parametrize(
+    ("first", "change", "writes"),
+    [(HOUR, {}, 1), (HOUR, {"size_gb": 2}, 2), (HOUR, {"type": "ssd"}, 2), (HOUR - 1, {}, 2)],
+    ids=["unchanged", "another size", "another type", "an earlier hour"],
+)
+def test_only_a_changed_or_older_observation_is_written_again(
+    observations: Observations, first: int, change: dict[str, Any], writes: int
+) -> None:
+    observations.record(observed("a", at=first), since=first)
     observations.record(observed("a", at=HOUR + 60, **change))
-    assert observations.since() == [observed("a", at=HOUR + 60, **change)]
-
-
-def test_resource_of_an_earlier_hour_is_written_again(observations: Observations) -> None:
-    observations.record(observed("a", at=HOUR - 1), since=HOUR - 3600)
-    observations.record(observed("a"))
-    assert observations.since() == [observed("a")]
+    observations.record()
+    assert observations.writes == writes
+    assert observations.since() == [observed("a", at=HOUR + 60 if writes == 2 else first, **change)]
 
 
 @pytest.mark.parametrize(("at", "stays"), [(HOUR - 3601, False), (HOUR - 3600, True)])
@@ -131,9 +123,7 @@ def test_latest_observation_of_a_resource_is_stored(observations: Observations) 
         ("p@https://other.example.com", None),
     ],
 )
-def test_project_is_mapped_to_its_tenant(
-    folder: Path, reader: Reader, project: str, found: tuple[int, bool] | None
-) -> None:
+def test_tenant_of_a_project(folder: Path, reader: Reader, project: str, found: tuple[int, bool] | None) -> None:
     rows: list[dict[str, Any]] = [
         {"id": 1, "name": "t1", "project": "p@https://id.example.com", "disabled": False},
         {"id": 2, "name": "t2", "project": "q@https://id.example.com", "disabled": True},

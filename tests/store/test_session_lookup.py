@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import Engine, insert, text
+from sqlalchemy import insert, text
 
 from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.http.sessions import SessionFinder
@@ -16,8 +16,8 @@ from cloudconsole.store.activity_writes import ActivityStore
 from cloudconsole.store.base import Parameters, Reader, RowTuple
 from cloudconsole.store.session_lookup import Session, SessionCache, hash_session_id
 from cloudconsole.store.sqlite.reader import SqliteReader
-from cloudconsole.store.tables import accounts, sessions, tenants
-from tests.store.logins import ACCOUNT, CLIENT, NOW, attempt, new_session
+from cloudconsole.store.tables import accounts, tenants
+from tests.store.conftest import ACCOUNT, CLIENT, NOW, attempt, new_session
 from tests.stores import opened, run, wait_for_replicas, write_transaction
 
 IDLE = 1800
@@ -29,10 +29,8 @@ class Worker:
     def __init__(self, reader: Reader) -> None:
         self.sequence = RequestSequence()
         self._cache = SessionCache(reader, IDLE)
-        unused: Any = None
-        self._sessions = SessionFinder(
-            unused, self._cache, reader.changes, self.sequence, unused, unused, unused, unused
-        )
+        unused: list[Any] = [None] * 4
+        self._sessions = SessionFinder(unused[0], self._cache, reader.changes, self.sequence, *unused)
 
     def find(self, name: str = "s1", now: float = NOW, arrival: int | None = None) -> Session | None:
         return run(self._sessions.lookup(hash_session_id(name), arrival, now))
@@ -118,24 +116,17 @@ def test_cached_session_is_found_without_reading_its_row(worker: Worker) -> None
 
 
 @pytest.mark.embedded_only
-def test_commit_to_either_database_has_the_row_read_again(
-    activity: ActivityStore, worker: Worker, folder: Path
-) -> None:
+def test_commit_to_either_database_is_noticed(activity: ActivityStore, worker: Worker, folder: Path) -> None:
     first = worker.find()
     touch(activity, later=60)
     second = worker.find()
     change_account(folder, "role = 'operator'")
     third = worker.find()
-    assert [each and (each.seen_at - NOW, each.role) for each in (first, second, third)] == [
-        (0, "tenant"),
-        (60, "tenant"),
-        (60, "operator"),
-    ]
+    found = [each and (each.seen_at - NOW, each.role) for each in (first, second, third)]
+    assert found == [(0, "tenant"), (60, "tenant"), (60, "operator")]
 
 
-def test_poll_is_valid_only_for_requests_that_arrived_before_it(
-    activity: ActivityStore, worker: Worker, folder: Path
-) -> None:
+def test_poll_is_valid_for_earlier_requests_only(activity: ActivityStore, worker: Worker, folder: Path) -> None:
     first, second = worker.sequence.next(), worker.sequence.next()
     assert worker.find(arrival=first)
     activity.end_session(hash_session_id("s1"), "alice", CLIENT, NOW)
@@ -150,9 +141,7 @@ def test_poll_is_valid_only_for_requests_that_arrived_before_it(
 
 
 @pytest.mark.parametrize("later", [None, 1000], ids=["idle in the store", "idle only in the cache"])
-def test_session_that_is_idle_in_the_cache_is_read_again(
-    activity: ActivityStore, worker: Worker, later: int | None
-) -> None:
+def test_session_idle_in_the_cache_is_read_again(activity: ActivityStore, worker: Worker, later: int | None) -> None:
     first, second = worker.sequence.next(), worker.sequence.next()
     worker.find(arrival=first)
     if later is not None:
@@ -208,25 +197,17 @@ def test_a_change_while_the_row_was_read_makes_it_stale(activity: ActivityStore,
 # Cache size
 
 
-@pytest.fixture
-def four_sessions(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of four sessions, of which at most three are cached."""
+def test_oldest_cached_session_is_evicted_and_found_again(
+    activity: ActivityStore, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MAX_CACHED", 3)
-    times = {"seen_at": NOW, "expires_at": NOW + IDLE}
-    rows: list[dict[str, Any]] = [
-        {"id_hash": hash_session_id(name), "csrf_seed": name, "account_id": ACCOUNT.id, **times} for name in "abcd"
-    ]
-    with engine.begin() as connection:
-        connection.execute(insert(sessions), [{**row, "account_version": ACCOUNT.version} for row in rows])
-    return list("abcd")
-
-
-def test_oldest_cached_session_is_evicted_and_found_again(worker: Worker, four_sessions: list[str]) -> None:
-    first = [worker.find(name) for name in four_sessions]
+    for name in "abcd":
+        activity.open_session(attempt(), ACCOUNT, new_session(name), NOW)
+    first = [worker.find(name) for name in "abcd"]
     # In reverse order, since finding the oldest again caches it and evicts another.
-    again = [worker.find(name) for name in reversed(four_sessions)][::-1]
+    again = [worker.find(name) for name in "dcba"][::-1]
     for found in (first, again):
-        assert [session and session.csrf_seed for session in found] == four_sessions
+        assert [session and session.csrf_seed for session in found] == [f"seed-of-{name}" for name in "abcd"]
     assert [before is after for before, after in zip(first, again, strict=True)] == [False, True, True, True]
 
 
@@ -246,12 +227,7 @@ def recording(calls: list[str], name: str, method: Callable[..., Any]) -> Callab
     ("name", "is_known", "method"), [("s1", True, "one"), ("s1", False, "seek"), ("s2", False, "seek")]
 )
 def test_unknown_session_is_read_as_untrusted_in_one_statement(
-    reader: Reader,
-    worker: Worker,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    is_known: bool,
-    method: str,
+    reader: Reader, worker: Worker, monkeypatch: pytest.MonkeyPatch, name: str, is_known: bool, method: str
 ) -> None:
     if is_known:
         worker.find(name)

@@ -13,8 +13,6 @@ from cloudconsole.store.sql import delete_rows, in_values, insert_rows, update_r
 from cloudconsole.store.tables import accounts, news, nodes, resources, tenants
 from tests.stores import open_engine
 
-Rows = list[dict[str, Any]]
-
 
 @pytest.fixture
 def engine(folder: Path) -> Iterator[Engine]:
@@ -31,7 +29,7 @@ def item(number: int, **more: Any) -> dict[str, Any]:
     return {"id": number, **plain, **more}
 
 
-def news_of(engine: Engine) -> Rows:
+def news_of(engine: Engine) -> list[dict[str, Any]]:
     with engine.begin() as connection:
         return [dict(row) for row in connection.execute(select(news).order_by(news.c.id)).mappings()]
 

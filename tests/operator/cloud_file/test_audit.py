@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.audit import AuditQuery, find_changes
 from cloudconsole.operator.cloud_file import loader
 from cloudconsole.operator.entities import (
@@ -33,12 +34,6 @@ EVE = {"tenant": "demo", "username": "eve", "password_hash": OTHER_HASH}
 PRICE = "volume/gb/2026-01-01T00:00:00Z/hk-1"
 PRICE_LINE = "  - {kind: volume, unit: gb, node: hk-1, price: 0.0004, from: 2026-01-01T00:00:00Z}\n"
 KEYPAIR = "      - {id: k-1, kind: keypair, name: laptop, started: 2026-02-03T04:05:06Z}\n"
-
-
-@pytest.fixture
-def loaded(engine_with: Callable[[str], Engine]) -> Engine:
-    """A store with the contents of `SMALL`."""
-    return engine_with(SMALL)
 
 
 def entries(engine: Engine) -> list[Entry]:
@@ -100,26 +95,24 @@ MOVED = {"node": "hk-2", "size": 120}
     ],
 )
 def test_load_records_the_same_entry_as_the_single_command(
-    loaded: Engine, tmp_path: Path, verb: Callable[..., ChangeResult], arguments: list[Any], old: str, new: str
+    small: Engine, tmp_path: Path, verb: Callable[..., ChangeResult], arguments: list[Any], old: str, new: str
 ) -> None:
-    with transaction(loaded) as tx:
+    with transaction(small) as tx:
         verb(tx, *arguments)
-    entry = entries(loaded)[-1]
-    load_text(loaded, tmp_path, SMALL, force=True)
-    assert entries_of_load(loaded, tmp_path, edited(old, new)) == [entry]
+    entry = entries(small)[-1]
+    load_text(small, tmp_path, SMALL, force=True)
+    assert entries_of_load(small, tmp_path, edited(old, new)) == [entry]
 
 
-def test_quotas_of_a_new_tenant_are_recorded_if_not_the_defaults(loaded: Engine, tmp_path: Path) -> None:
-    added, quotas = entries_of_load(loaded, tmp_path, SMALL + "  - {name: new, quotas: {cores: 7}}\n")
+def test_quotas_of_a_new_tenant_are_recorded_if_not_the_defaults(small: Engine, tmp_path: Path) -> None:
+    added, quotas = entries_of_load(small, tmp_path, SMALL + "  - {name: new, quotas: {cores: 7}}\n")
     assert added == ("tenant.add", "new", None, {"name": "new"})
-    change, subject, before, after = quotas
-    assert (change, subject) == ("quota.change", "new")
-    assert before is not None
-    assert after == {**before, "cores": 7}
+    before = {"tenant": "new", **QUOTA_DEFAULTS}
+    assert quotas == ("quota.change", "new", before, before | {"cores": 7})
 
 
-def test_each_of_many_changes_has_an_entry(loaded: Engine, tmp_path: Path) -> None:
-    found = entries_of_load(loaded, tmp_path, "version: 1\n")
+def test_each_of_many_changes_has_an_entry(small: Engine, tmp_path: Path) -> None:
+    found = entries_of_load(small, tmp_path, "version: 1\n")
     removed = sorted(f"{change} {subject}" for change, subject, _, _ in found)
     assert removed == [
         "account.remove ann", "account.remove bob", "domain.remove 206813", "flavor.remove 1", "flavor.remove 2",
@@ -133,47 +126,35 @@ def test_each_of_many_changes_has_an_entry(loaded: Engine, tmp_path: Path) -> No
     assert (named["v-1"]["tenant"], named["v-1"]["node"]) == ("demo", "hk-1")
 
 
-def test_changed_account_and_password_have_separate_entries(loaded: Engine, tmp_path: Path) -> None:
+def test_changed_account_and_password_have_separate_entries(small: Engine, tmp_path: Path) -> None:
     text = edited(BOB, BOB.replace(SECRET_HASH, OTHER_HASH).replace("bob,", "bob, role: operator,"))
-    assert [entry[:2] for entry in entries_of_load(loaded, tmp_path, text)] == [
-        ("account.change", "bob"),
-        ("account.password", "bob"),
-    ]
+    found = [entry[:2] for entry in entries_of_load(small, tmp_path, text)]
+    assert found == [("account.change", "bob"), ("account.password", "bob")]
 
 
-def test_audit_log_has_no_passwords_or_hashes(loaded: Engine, tmp_path: Path) -> None:
+def test_audit_log_has_no_passwords_or_hashes(small: Engine, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hunter-two\n")
     by_file = "      - {username: bob, password_file: secret}\n      - {username: eve, password_file: secret}\n"
-    load_text(loaded, tmp_path, edited(BOB, by_file))
-    load_text(loaded, tmp_path, SMALL)
-    text = json.dumps(rows(loaded, tables.operator_audit))
+    load_text(small, tmp_path, edited(BOB, by_file))
+    load_text(small, tmp_path, SMALL)
+    text = json.dumps(rows(small, tables.operator_audit))
     assert "account.password" in text
     assert "argon2" not in text
     assert "hunter-two" not in text
 
 
-def test_entries_of_a_forced_load_are_marked(loaded: Engine, tmp_path: Path) -> None:
-    (entry,) = entries_of_load(loaded, tmp_path, edited("ram: 512", "ram: 640"), force=True)
-    assert entry[0] == "flavor.change (forced)"
+def test_load_records_each_change_unless_the_store_was_empty(engine: Engine, tmp_path: Path) -> None:
+    assert entries_of_load(engine, tmp_path, "version: 1\nnodes: [hk-1]\n") == []
+    found = [entry[:2] for entry in entries_of_load(engine, tmp_path, SMALL, force=True)]
+    assert ("account.add (forced)", "ann") in found
 
 
-def test_load_into_an_empty_store_has_one_entry(engine: Engine, tmp_path: Path) -> None:
-    assert entries_of_load(engine, tmp_path, SMALL) == []
-
-
-def test_load_into_a_nonempty_store_records_each_change(engine: Engine, tmp_path: Path) -> None:
-    load_text(engine, tmp_path, "version: 1\nnodes: [hk-1]\n")
-    assert ("account.add", "ann") in [entry[:2] for entry in entries_of_load(engine, tmp_path, SMALL)]
-
-
-def test_only_the_count_of_too_many_resources_is_recorded(
-    loaded: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_resources_are_only_counted(small: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = edited("ram: 512", "ram: 640").replace(KEYPAIR, "").replace("size: 100", "size: 101")
     monkeypatch.setattr(loader, "MAX_AUDITED_RESOURCES", 1)
-    assert [entry[:2] for entry in entries_of_load(loaded, tmp_path, text)] == [("flavor.change", "1")]
-    summary = entries(loaded)[-1][3]
+    assert [entry[:2] for entry in entries_of_load(small, tmp_path, text)] == [("flavor.change", "1")]
+    summary = entries(small)[-1][3]
     assert summary is not None
     assert summary["resources"] == {"added": 0, "changed": 1, "removed": 1}
     monkeypatch.setattr(loader, "MAX_AUDITED_RESOURCES", 2)
-    assert ("resource.change", "v-1") in [entry[:2] for entry in entries_of_load(loaded, tmp_path, SMALL)]
+    assert ("resource.change", "v-1") in [entry[:2] for entry in entries_of_load(small, tmp_path, SMALL)]

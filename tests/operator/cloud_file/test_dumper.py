@@ -117,9 +117,7 @@ def test_any_data_survives_a_round_trip_through_yaml(data: dict[str, Any]) -> No
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(json_values, max_size=3), json_values)
-def test_any_structured_domain_survives_a_round_trip(
-    engine: Engine, tmp_path: Path, behaviors: list[Any], advanced: Any
-) -> None:
+def test_any_domain_survives_a_round_trip(engine: Engine, tmp_path: Path, behaviors: list[Any], advanced: Any) -> None:
     structured = f"cacheBehaviors: {flow(behaviors)}, originConfig: {{advOriginConfigs: {flow(advanced)}}}"
     load_text(engine, tmp_path, SMALL.replace("status: Up", f"status: Up, {structured}"))
     before = rows(engine, tables.domains)

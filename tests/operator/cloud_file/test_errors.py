@@ -22,6 +22,7 @@ RESOURCE = HEAD + "tenants:\n- name: demo\n  resources:\n  - "
 VOLUME = "{id: v-1, kind: volume, name: d, node: hk-1, size: 1, started: 2026-01-01}"
 PRICES = "version: 1\nprices:\n- "
 TYPED = "{kind: volume, unit: gb, type: ssd, price: 1, from: 2026-01-01}"
+SAME_PROJECT = "version: 1\ntenants:\n- {name: a, project: p@https://id}\n- {name: b, project: p@https://ID:443/v3/}\n"
 DECIMALS = "must not have more than nine decimals"
 UNKNOWN_NODE = "is not listed under nodes in this file"
 NO_PRICE = "volume has no price on this node at 2024-12-31T00:00:00Z, when it starts: add one first"
@@ -58,44 +59,32 @@ def only_problem(directory: Path, text: str | bytes) -> FileProblem:
         pytest.param("version: 1\nnews: [1e99999999999999999999]\n", 2, "news[0]", "too large", id="endless-float"),
     ],
 )
-def test_unsupported_yaml_is_rejected(
-    tmp_path: Path, text: str | bytes, line: int, path: str | None, message: str
-) -> None:
+def test_invalid_yaml_is_rejected(tmp_path: Path, text: str | bytes, line: int, path: str | None, message: str) -> None:
     problem = only_problem(tmp_path, text)
     assert problem.line == line
     assert path is None or problem.path in (path, f"'{path}'")
     assert message in problem.message
 
 
-def test_expansion_of_aliases_is_limited(tmp_path: Path) -> None:
-    levels = [
-        f"{name}: &{name} [{', '.join(f'*{below}' for _ in range(9))}]"
-        for below, name in zip("abcdefgh", "bcdefghi", strict=True)
-    ]
-    text = "\n".join(["a: &a [lol, lol]", *levels])
-    assert any("aliases expand to more than" in problem.message for problem in problems_of(tmp_path, text))
+LEVELS = zip("abcdefgh", "bcdefghi", strict=True)
+WIDE = ["a: &a [lol, lol]", *(f"{name}: &{name} [{', '.join([f'*{below}'] * 9)}]" for below, name in LEVELS)]
+DEEP = ["l0: &l0 []", *(f"l{level}: &l{level} {'[' * 50}*l{level - 1}{']' * 50}" for level in range(1, 1000))]
 
 
-def test_nesting_of_aliases_is_limited(tmp_path: Path) -> None:
-    levels = [f"l{level}: &l{level} {'[' * 50}*l{level - 1}{']' * 50}" for level in range(1, 1000)]
-    text = "\n".join(["l0: &l0 []", *levels])
-    assert any("nested too deeply" in problem.message for problem in problems_of(tmp_path, text))
+@pytest.mark.parametrize(("lines", "message"), [(WIDE, "expand to more than"), (DEEP, "nested too deeply")])
+def test_expansion_and_nesting_of_aliases_are_limited(tmp_path: Path, lines: list[str], message: str) -> None:
+    assert any(message in problem.message for problem in problems_of(tmp_path, "\n".join(lines)))
 
 
-def test_invalid_key_does_not_hide_other_problems(tmp_path: Path) -> None:
-    text = "version: 1\n5: x\nnodes: 5\nnodes: 6\n"
-    assert [(problem.line, problem.path) for problem in problems_of(tmp_path, text)] == [
-        (2, ""),
-        (3, "nodes"),
-        (4, "nodes"),
-    ]
-
-
-def test_ordinary_aliases_are_accepted(tmp_path: Path) -> None:
-    url = 'url: "https://www.example.com/"'
-    first, second = f"id: url-00000001, type: &kind link, {url}", f"id: url-00000002, type: *kind, {url}"
-    text = f"version: 1\nurls:\n- {{{first}}}\n- {{{second}}}\n"
-    assert problems_of(tmp_path, text) == []
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("5: x\nnodes: 5\nnodes: 6\n", [2, 3, 4]),
+        *((f'nodes: [a, a]\n"{key}": 1\n', [2, 3]) for key in ("[key]", "", "a b")),
+    ],
+)
+def test_invalid_key_does_not_hide_other_problems(tmp_path: Path, text: str, lines: list[int]) -> None:
+    assert [problem.line for problem in problems_of(tmp_path, f"version: 1\n{text}")] == lines
 
 
 @pytest.mark.parametrize(
@@ -122,13 +111,21 @@ def test_invalid_field_is_rejected(tmp_path: Path, text: str, line: int, path: s
     assert only_problem(tmp_path, text) == (line, path, message)
 
 
-@pytest.mark.parametrize("sections", ["nodes:\n", "tenants:\n- name: a\n  quotas:\n  accounts:\n"])
-def test_section_without_a_value_is_empty(tmp_path: Path, sections: str) -> None:
-    assert problems_of(tmp_path, f"version: 1\n{sections}") == []
+LINK = 'url: "https://www.example.com/"}'
 
 
-def test_resource_may_start_with_its_price(tmp_path: Path) -> None:
-    assert problems_of(tmp_path, RESOURCE + VOLUME.replace("2026-01-01", "2025-01-01")) == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version: 1\nnodes:\n",
+        "version: 1\ntenants:\n- name: a\n  quotas:\n  accounts:\n",
+        f"version: 1\nurls:\n- {{id: url-00000001, type: &a link, {LINK}\n- {{id: url-00000002, type: *a, {LINK}\n",
+        RESOURCE + VOLUME.replace("2026-01-01", "2025-01-01"),
+    ],
+    ids=["empty section", "empty sections of a tenant", "aliases", "resource that starts with its price"],
+)
+def test_valid_file_has_no_problems(tmp_path: Path, text: str) -> None:
+    assert problems_of(tmp_path, text) == []
 
 
 @pytest.mark.parametrize(
@@ -145,11 +142,9 @@ def test_resource_may_start_with_its_price(tmp_path: Path) -> None:
     ],
 )
 def test_account_without_a_usable_password_is_rejected(tmp_path: Path, account: str, path: str, message: str) -> None:
-    (tmp_path / "f").write_text("secret\n")
-    (tmp_path / "empty").write_text("\n")
-    (tmp_path / "short").write_text("eleven char\n")
-    (tmp_path / "latin").write_bytes(b"caf\xe9")
-    (tmp_path / "endless").write_text("x" * 5000)
+    files = {"f": b"secret\n", "empty": b"\n", "short": b"eleven char\n", "latin": b"caf\xe9", "endless": b"x" * 5000}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
     problems = problems_of(tmp_path, ACCOUNT + account)
     assert [(problem.line, problem.path) for problem in problems[:1]] == [(7, f"tenants[0].accounts[0]{path}")]
     assert message in problems[0].message
@@ -170,29 +165,11 @@ def test_password_never_appears_in_a_problem(tmp_path: Path) -> None:
         (SMALL.replace("2C4G40G", "m1.tiny"), 5, "flavors[1].name", "flavors[0].name on line 4"),
         (SMALL.replace("node: hk-1, price: 0.0004", "price: 0.0004"), 9, "prices[2]", "prices[1] on line 8"),
         (f"{PRICES}{TYPED}\n- {TYPED}", 4, "prices[1]", "prices[0] on line 3"),
-        (
-            "version: 1\ntenants:\n- {name: a, project: p@https://id.example.com}\n"
-            "- {name: b, project: p@https://ID.example.com:443/v3/}\n",
-            4,
-            "tenants[1].project",
-            "tenants[0].project on line 3",
-        ),
+        (SAME_PROJECT, 4, "tenants[1].project", "tenants[0].project on line 3"),
     ],
 )
 def test_duplicates_are_rejected(tmp_path: Path, text: str, line: int, path: str, message: str) -> None:
     assert only_problem(tmp_path, text) == (line, path, f"duplicates {message}")
-
-
-def test_usernames_and_ids_are_unique_across_tenants(tmp_path: Path) -> None:
-    second = SMALL[SMALL.index("    accounts:") : SMALL.index("  - name: other")]
-    paths = [problem.path for problem in problems_of(tmp_path, SMALL + second)]
-    assert paths == [
-        "tenants[1].accounts[0].username",
-        "tenants[1].accounts[1].username",
-        "tenants[1].urls[0].id",
-        "tenants[1].domains[0].id",
-        *(f"tenants[1].resources[{index}].id" for index in range(4)),
-    ]
 
 
 def test_type_price_does_not_apply_to_resources(tmp_path: Path) -> None:
@@ -236,47 +213,6 @@ def test_rejected_file_changes_nothing(engine: Engine, tmp_path: Path) -> None:
     assert contents(engine) == before
 
 
-def locations(directory: Path, text: str) -> list[tuple[int, str]]:
-    return [(problem.line, problem.path) for problem in problems_of(directory, text)]
-
-
-def test_invalid_field_of_a_resource_hides_no_other_problem(tmp_path: Path) -> None:
-    fields = "kind: volume, node: hk-9, vcpus: 2, ram: big, started: 2024-01-01, ended: 2023-01-01"
-    found = locations(tmp_path, f"{RESOURCE}{VOLUME}\n  - {{id: v-1, {fields}}}\n")
-    wrong = ("ended", "id", "name", "node", "ram", "size", "started", "vcpus")
-    assert found == [(8, f"tenants[0].resources[1].{field}") for field in wrong]
-
-
-def test_tenant_without_a_name_hides_no_problem_inside_it(tmp_path: Path) -> None:
-    text = f"""{HEAD}tenants:
-- accounts:
-  - {{username: ann, password_file: missing}}
-  - {{username: ann}}
-  - {{username: bob, password_hash: md5, password_file: missing}}
-  domains:
-  - {DOMAIN}enabled: 1, cacheBehaviors: [.nan]}}
-  resources:
-  - {VOLUME.replace("hk-1", "hk-9")}
-- {{name: demo, quotas: {{core: 1, cores: many}}}}
-- {{name: demo}}
-"""
-    assert locations(tmp_path, text) == [
-        (5, "tenants[0].name"),
-        (6, "tenants[0].accounts[0].password_file"),
-        (7, "tenants[0].accounts[1]"),
-        (7, "tenants[0].accounts[1].username"),
-        (8, "tenants[0].accounts[2]"),
-        (8, "tenants[0].accounts[2].password_file"),
-        (8, "tenants[0].accounts[2].password_hash"),
-        (10, "tenants[0].domains[0].cacheBehaviors[0]"),
-        (10, "tenants[0].domains[0].enabled"),
-        (12, "tenants[0].resources[0].node"),
-        (13, "tenants[1].quotas.core"),
-        (13, "tenants[1].quotas.cores"),
-        (14, "tenants[2].name"),
-    ]
-
-
 VALID = f"""\
 version: 1
 nodes: [hk-1, hk-2]
@@ -310,7 +246,14 @@ tenants:
   - name: other
     resources:
       - {{id: k-1, kind: keypair, name: laptop, started: 2026-02-08}}
-  - {{name: third, urls: []}}
+  - name: third
+    quotas: {{ram: 1}}
+    accounts:
+      - {{username: dan, password_file: dan-file}}
+    domains:
+      - {DOMAIN.replace("id: 1", "id: 2")}enabled: false}}
+    resources:
+      - {{id: k-2, kind: keypair, name: key, started: 2026-02-09}}
 """
 
 
@@ -359,19 +302,27 @@ FAULTS = (
     Fault("name: other", "name: demo", "tenants[1].name"),
     Fault("id: k-1", "id: s-1", "tenants[1].resources[0].id"),
     Fault("name: laptop", "name: laptop, node: hk-1", "tenants[1].resources[0].node"),
-    Fault("name: third, ", "", "tenants[2].name"),
+    Fault("name: third", "disabled: false", "tenants[2].name"),
+    Fault("quotas: {ram: 1}", "quotas: {rams: 1}", "tenants[2].quotas.rams"),
+    Fault("username: dan", "username: ann", "tenants[2].accounts[0].username"),
+    Fault("dan-file", "gone", "tenants[2].accounts[0].password_file"),
+    Fault("id: 2, name: a", "id: 1, name: a", "tenants[2].domains[0].id"),
+    Fault("enabled: false", "enabled: 1", "tenants[2].domains[0].enabled"),
+    Fault("id: k-2", "id: v-2, size: 5", "tenants[2].resources[0].size"),
+    Fault("started: 2026-02-09", "started: soon", "tenants[2].resources[0].started"),
 )
 """Each can be combined with any others and adds exactly one problem."""
 
 
 def assert_exactly_reported(directory: Path, faults: Sequence[Fault]) -> None:
-    for name in ("ann-file", "bob-file"):
+    for name in ("ann-file", "bob-file", "dan-file"):
         (directory / name).write_text("a long secret\n")
     text = VALID
     for fault in faults:
         assert text.count(fault.good) == 1
         text = text.replace(fault.good, fault.bad)
-    assert locations(directory, text) == sorted(fault.location for fault in faults)
+    found = [(problem.line, problem.path) for problem in problems_of(directory, text)]
+    assert found == sorted(fault.location for fault in faults)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.path)
@@ -410,14 +361,11 @@ INTERDEPENDENT = f"""{HEAD}tenants:
         ("prices: [{kind: volume", "prices: [{kind: disk", "prices[0].kind"),
         ("unit: gb", "unit: each", "prices[0].unit"),
         ("unit: gb", "unit: byte", "prices[0].unit"),
-        ("unit: gb", "unit: gb, node: hk-9", "prices[0].node"),
         ("unit: gb", "unit: gb, node: 9", "prices[0].node"),
         ("unit: gb", "unit: gb, type: ''", "prices[0].type"),
         ("kind: volume, unit: gb", "kind: disk, unit: gb, type: ssd", "prices[0].kind"),
         ("unit: gb", "unit: each, type: ssd", "prices[0].unit"),
-        ("price: 1", "price: cheap", "prices[0].price"),
         ("from: 2025-01-01", "from: soon", "prices[0].from"),
-        ("kind: volume, name", "kind: disk, name", "tenants[0].resources[0].kind"),
         ("node: hk-1", "node: 1", "tenants[0].resources[0].node"),
         ("node: hk-1", "node: *gone", "tenants[0].resources[0].node"),
         ("size: 1", "size: big", "tenants[0].resources[0].size"),
@@ -426,7 +374,6 @@ INTERDEPENDENT = f"""{HEAD}tenants:
         ("password_hash: ", "password_hash: md5 # ", "tenants[0].accounts[0].password_hash"),
         ("password_hash: ", "password_file: 5 # ", "tenants[0].accounts[0].password_file"),
         ("password_hash: ", "password_file: *gone # ", "tenants[0].accounts[0].password_file"),
-        ("password_hash: ", "password: secret # ", "tenants[0].accounts[0].password"),
         ("  - username: ann\n    password", "  - ann #", "tenants[0].accounts[0]"),
         ("- name: demo\n  accounts", "- demo\n- name: demo\n  accounts", "tenants[0]"),
         ("originConfig: {}", "originConfig: []", "tenants[0].domains[0].originConfig"),
@@ -436,9 +383,3 @@ def test_invalid_field_causes_no_follow_up_problems(tmp_path: Path, good: str, b
     assert INTERDEPENDENT.count(good) == 1
     assert problems_of(tmp_path, INTERDEPENDENT) == []
     assert only_problem(tmp_path, INTERDEPENDENT.replace(good, bad)).path == path
-
-
-@pytest.mark.parametrize("key", ["[key]", "", "a b"])
-def test_unusual_keys_are_reported(tmp_path: Path, key: str) -> None:
-    text = f'version: 1\nnodes: [a, a]\n"{key}": 1\n'
-    assert [problem.line for problem in problems_of(tmp_path, text)] == [2, 3]

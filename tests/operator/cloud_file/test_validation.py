@@ -59,9 +59,7 @@ MOVED_OVER_QUOTA = MOVED_TO_T2.replace("gigabytes: 10", "gigabytes: 9", 1)
         pytest.param(WITH_T2, MOVED_OVER_QUOTA, OVER.format("t2", "gigabytes", 0, 9, 10), id="moved"),
     ],
 )
-def test_load_over_quota_is_rejected_with_the_numbers(
-    engine: Engine, tmp_path: Path, before: str, after: str, message: str
-) -> None:
+def test_load_over_quota_is_rejected(engine: Engine, tmp_path: Path, before: str, after: str, message: str) -> None:
     load_text(engine, tmp_path, before)
     assert_rejected(engine, tmp_path, after, message)
 
@@ -76,9 +74,7 @@ def test_load_over_quota_is_rejected_with_the_numbers(
         pytest.param([WITH_T2, MOVED_TO_T2], id="moved"),
     ],
 )
-def test_load_that_requests_no_more_than_the_quota_is_accepted(
-    engine: Engine, tmp_path: Path, texts: list[str]
-) -> None:
+def test_load_that_requests_no_more_than_quota_is_accepted(engine: Engine, tmp_path: Path, texts: list[str]) -> None:
     for text in texts:
         load_text(engine, tmp_path, text)
 

@@ -1,4 +1,4 @@
-"""Changes of single resources; see `test_random_changes` for their counters."""
+"""Changes of single resources, quotas, and repair of counters; see also `test_random_changes`."""
 
 from collections.abc import Callable
 from datetime import UTC
@@ -9,13 +9,15 @@ import pytest
 from sqlalchemy import Engine, delete, text, update
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB, Amounts, Kind
-from cloudconsole.operator.entities import NODES, RESOURCES, TENANTS
+from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB, Amounts
+from cloudconsole.operator.audit import AuditQuery, find_changes
+from cloudconsole.operator.entities import NODES, QUOTAS, RESOURCES, TENANTS
 from cloudconsole.operator.entities.resources import recount
+from cloudconsole.operator.errors import OverridableError
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
-from tests.operator.clouds import SMALL, assert_counters_correct, expected_totals, load_text, rows
-from tests.operator.transactions import NOW, last_entry, rejected, transaction
+from tests.operator.clouds import assert_counters_correct, expected_totals, load_text, rows
+from tests.operator.transactions import NOW, last_change, rejected, transaction
 
 PRICES = "\n".join(
     f"  - {{kind: {kind}, unit: {unit}, price: 1, from: 2026-01-01}}"
@@ -33,23 +35,21 @@ def store(engine_with: Callable[[str], Engine]) -> Engine:
     return engine_with(CLOUD)
 
 
-def record(tx: OperatorTransaction, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
+def resource(kind: str = "volume", resource_id: str = "r-1", **changes: Any) -> dict[str, Any]:
     what = {"tenant": "t1", "id": resource_id, "kind": kind, "name": "a", "node": None if kind in NODELESS else "n1"}
-    RESOURCES.add(tx, {**what, **SIZES_BY_KIND.get(kind, {}), **changes})
+    return {**what, **SIZES_BY_KIND.get(kind, {}), **changes}
+
+
+def record(tx: OperatorTransaction, kind: str = "volume", resource_id: str = "r-1", **changes: Any) -> None:
+    RESOURCES.add(tx, resource(kind, resource_id, **changes))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_can_be_recorded(store: Engine, kind: Kind) -> None:
+def test_every_kind_can_be_recorded(store: Engine, kind: str) -> None:
     with transaction(store) as tx:
         record(tx, kind)
     assert_counters_correct(store)
     assert len(expected_totals(rows(store, tables.resources))) == 1
-
-
-def test_resource_starts_now_by_default(store: Engine) -> None:
-    with transaction(store) as tx:
-        record(tx)
-        assert RESOURCES.show(tx, "r-1")["started"] == format_utc(NOW)
 
 
 def test_resources_are_listed_by_any_combination_of_filters(store: Engine) -> None:
@@ -75,9 +75,7 @@ def test_resources_are_listed_by_any_combination_of_filters(store: Engine) -> No
 
 
 @pytest.mark.parametrize("many", [0, 100_000], ids=["many", "few"])
-def test_running_resources_are_listed_by_either_query(
-    store: Engine, many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_either_query_lists_running_resources(store: Engine, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloudconsole.operator.entities.resources._MANY_RUNNING", many)
     hour = 3600
     intervals = {
@@ -143,16 +141,12 @@ def test_invalid_change_is_rejected(store: Engine, changes: dict[str, Any], mess
         RESOURCES.change(tx, "r-1", changes)
 
 
-def test_end_before_start_is_rejected(store: Engine) -> None:
+def test_invalid_end_and_changes_of_an_ended_resource_are_rejected(store: Engine) -> None:
     with transaction(store) as tx:
         record(tx)
     with rejected(store, f"ended: must not be before its start, {format_utc(NOW)}") as tx:
         RESOURCES.end(tx, "r-1", format_utc(NOW - 1))
-
-
-def test_ended_resource_cannot_be_changed_or_ended_again(store: Engine) -> None:
     with transaction(store) as tx:
-        record(tx)
         RESOURCES.end(tx, "r-1")
     with rejected(store, "has already ended") as tx:
         RESOURCES.change(tx, "r-1", {"size": 8})
@@ -191,24 +185,107 @@ def test_disabled_tenant_or_node_accepts_no_new_resources(store: Engine) -> None
         assert RESOURCES.change(tx, "r-00", {"size": 9}).changed
 
 
-def test_end_is_recorded_with_before_and_after(store: Engine) -> None:
+def test_start_is_now_by_default_and_the_end_is_recorded(store: Engine) -> None:
     with transaction(store) as tx:
         record(tx)
         before = RESOURCES.show(tx, "r-1")
         RESOURCES.end(tx, "r-1", "2027-02-01")
-    entry = last_entry(store)
-    assert (entry["change"], entry["subject"], entry["before"]) == ("resource.end", "r-1", before)
-    assert entry["after"] == before | {"ended": "2027-02-01T00:00:00Z"}
+    assert before["started"] == format_utc(NOW)
+    assert last_change(store) == ("resource.end", "r-1", before, before | {"ended": "2027-02-01T00:00:00Z"})
+
+
+# Quotas
+
+TIGHT = "{instances: 2, cores: 4, ram: 4096, volumes: 2, gigabytes: 10, floating_ips: 0, security_groups: 0}"
+
+
+@pytest.fixture
+def tight(engine_with: Callable[[str], Engine]) -> Engine:
+    """Tenant t1 has small quotas."""
+    return engine_with(CLOUD.replace("{name: t1}", f"{{name: t1, quotas: {TIGHT}}}"))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (resource("instance", "x", vcpus=5), r"over quota \(cores: 0 of 4 in use, 5 more requested\)"),
+        (resource("instance", "x", ram=4097), r"\(ram: 0 of 4096 in use, 4097 more requested\)"),
+        (resource("instance", "x", vcpus=5, ram=4097), r"\(cores: 0 of 4 .*; ram: 0 of 4096 .*\)"),
+        (resource("security_group", "x"), r"\(security_groups: 0 of 0 in use, 1 more requested\)"),
+        (resource("volume", "x", size=11), r"\(gigabytes: 0 of 10 in use, 11 more requested\)"),
+        (resource("snapshot", "x", size=11), r"\(gigabytes: 0 of 10 in use, 11 more requested\)"),
+        (resource("floating_ip", "x"), r"\(floating_ips: 0 of 0 in use, 1 more requested\)"),
+    ],
+)
+def test_change_over_quota_is_rejected_with_the_numbers(tight: Engine, values: dict[str, Any], message: str) -> None:
+    with rejected(tight, message) as tx:
+        RESOURCES.add(tx, values)
+
+
+def test_a_quota_can_be_used_up(tight: Engine) -> None:
+    with transaction(tight) as tx:
+        for index in range(2):
+            record(tx, "instance", f"i-{index}", vcpus=2, ram=2048)
+    with rejected(tight, r"\(instances: 2 of 2 in use, 1 more requested; cores: 4 of 4 in use") as tx:
+        record(tx, "instance", "i-3")
+
+
+def test_future_resources_count_and_ended_ones_do_not(tight: Engine) -> None:
+    with transaction(tight) as tx:
+        record(tx, "volume", "past", size=9, started="2026-05-05", ended="2026-06-06")
+        record(tx, "volume", "later", size=1, started="2028-01-01")
+        record(tx, "volume", "ending", size=1, ended=format_utc(NOW + 1))
+    with rejected(tight, r"\(volumes: 2 of 2 in use, 1 more requested\)") as tx:
+        record(tx, "volume", "one more", size=1)
+    with transaction(tight, now=NOW + 1) as tx:
+        record(tx, "volume", "one more", size=1)
+
+
+def test_quota_limits_growing_but_not_shrinking(tight: Engine) -> None:
+    with transaction(tight) as tx:
+        record(tx, "volume", "v", size=8)
+        QUOTAS.change(tx, "t1", {"gigabytes": 4})
+    with rejected(tight, r"\(gigabytes: 8 of 4 in use, 1 more requested\)") as tx:
+        RESOURCES.change(tx, "v", {"size": 9})
+    with transaction(tight) as tx:
+        RESOURCES.change(tx, "v", {"name": "b"})
+        RESOURCES.change(tx, "v", {"size": 7})
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        [resource("image", f"x-{index}", size=1000) for index in range(12)],
+        [resource("loadbalance", f"x-{index}") for index in range(12)],
+        [resource("floating_ip", "f")],
+        [resource("instance", "i-1", vcpus=4, tenant="t2"), resource("instance", "i-2", vcpus=4)],
+    ],
+    ids=["images", "load balancers", "unlimited quota", "usage of another tenant"],
+)
+def test_resources_without_a_limit_are_accepted(tight: Engine, added: list[dict[str, Any]]) -> None:
+    with transaction(tight) as tx:
+        QUOTAS.change(tx, "t1", {"floating_ips": -1})
+        for values in added:
+            RESOURCES.add(tx, values)
+
+
+def test_force_exceeds_a_quota_and_is_recorded(tight: Engine) -> None:
+    with pytest.raises(OverridableError), transaction(tight) as tx:
+        record(tx, "instance", "i-1", vcpus=9)
+    with transaction(tight, force=True) as tx:
+        record(tx, "instance", "i-1", vcpus=9)
+        RESOURCES.change(tx, "i-1", {"vcpus": 10})
+    assert_counters_correct(tight)
+    with transaction(tight) as tx:
+        RESOURCES.end(tx, "i-1")
+        entries = find_changes(tx.connection, AuditQuery(subject="i-1"))
+    changes = ["resource.end", "resource.change (forced)", "resource.add (forced)"]
+    assert [entry["change"] for entry in entries] == changes
 
 
 # Detection and repair of incorrect counters
 
 USAGE = [column.name for column in tables.usage.c if column.name != "tenant_id"]
-
-
-@pytest.fixture
-def small(engine_with: Callable[[str], Engine]) -> Engine:
-    return engine_with(SMALL)
 
 
 def incorrect(engine: Engine) -> list[str]:

@@ -50,11 +50,7 @@ def test_temporary_file_is_private(tmp_path: Path) -> None:
 
 
 def test_error_names_a_directory_created_meanwhile(tmp_path: Path) -> None:
-    with (
-        pytest.raises(OperatorError) as error,
-        atomic_output(tmp_path / "file") as outfile,
-        outfile.opened(),
-    ):
+    with pytest.raises(OperatorError) as error, atomic_output(tmp_path / "file") as outfile, outfile.opened():
         (tmp_path / "file").mkdir()
     assert str(error.value) == f"{tmp_path}/file cannot be written: Is a directory"
 

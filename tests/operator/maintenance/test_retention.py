@@ -1,19 +1,18 @@
 """Removal of outdated rows; `make test-postgresql` runs these tests on PostgreSQL."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Table, insert, update
+from sqlalchemy import Table, insert, update
 
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance import retention
 from cloudconsole.operator.maintenance.retention import DAY, MIN_DAYS, RetentionAges, count, in_batches, prune, rules
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import DatabaseName, Store
-from tests.operator.clouds import SMALL, assert_counters_correct, load_text, rows
+from tests.operator.clouds import SMALL, assert_counters_correct, rows
 from tests.operator.transactions import NOW, last_entry
 from tests.stores import copy_store, store_in
 
@@ -22,24 +21,14 @@ DEFAULT_AGES = RetentionAges()
 
 
 @pytest.fixture
-def store(empty_store: Path, tmp_path: Path) -> Store:
-    return store_in(copy_store(empty_store, tmp_path / "data"))
-
-
-@contextmanager
-def opened_transaction(store: Store, part: DatabaseName) -> Iterator[Connection]:
-    with store.opened(part) as engine, engine.begin() as connection:
-        yield connection
+def store(store_with: Callable[[str], Path], tmp_path: Path) -> Store:
+    return store_in(copy_store(store_with(SMALL), tmp_path / "data"))
 
 
 def add_rows(store: Store, table: Table, *values: dict[str, Any]) -> None:
-    with opened_transaction(store, "cloud" if table.metadata is tables.CLOUD else "activity") as connection:
+    part: DatabaseName = "cloud" if table.metadata is tables.CLOUD else "activity"
+    with store.opened(part) as engine, engine.begin() as connection:
         connection.execute(insert(table), list(values))
-
-
-def load_small(store: Store, directory: Path) -> None:
-    with store.opened("cloud") as engine:
-        load_text(engine, directory, SMALL)
 
 
 def primary_keys(store: Store, table: Table) -> list[Any]:
@@ -60,8 +49,7 @@ def session_row(name: bytes, *, seen_at: int, expires_at: int) -> dict[str, Any]
     return {**row, "seen_at": seen_at, "expires_at": expires_at}
 
 
-def test_old_ended_resources_are_removed_without_changing_counters(store: Store, tmp_path: Path) -> None:
-    load_small(store, tmp_path)
+def test_old_ended_resources_are_removed_without_changing_counters(store: Store) -> None:
     assert run_prune(store, RetentionAges(ended_resources=346)) == {}
     assert run_prune(store, RetentionAges(ended_resources=345)) == {"resources": 1}
     assert primary_keys(store, tables.resources) == ["i-1", "k-1", "v-1"]
@@ -71,10 +59,9 @@ def test_old_ended_resources_are_removed_without_changing_counters(store: Store,
             assert counters.incorrect_counters(connection) == []
 
 
-def test_resources_that_ended_recently_or_end_later_stay(store: Store, tmp_path: Path) -> None:
-    load_small(store, tmp_path)
+def test_resources_that_ended_recently_or_end_later_stay(store: Store) -> None:
     ends = {"i-1": NOW - MIN_DAYS * DAY, "k-1": NOW, "v-1": NOW + DAY}
-    with opened_transaction(store, "cloud") as connection:
+    with store.opened("cloud") as engine, engine.begin() as connection:
         for key, ended in ends.items():
             connection.execute(update(tables.resources).where(tables.resources.c.id == key).values(ended_at=ended))
         counters.recount_all(connection)
@@ -82,8 +69,7 @@ def test_resources_that_ended_recently_or_end_later_stay(store: Store, tmp_path:
     assert primary_keys(store, tables.resources) == ["i-1", "k-1", "v-1"]
 
 
-def test_only_configured_data_is_removed(store: Store, tmp_path: Path) -> None:
-    load_small(store, tmp_path)
+def test_only_configured_data_is_removed(store: Store) -> None:
     add_rows(store, tables.access_audit, {"at": 1, "event": "login", "address": "192.0.2.1", "request_id": "x"})
     assert run_prune(store, now=NOW + 9999 * DAY) == {}
 
@@ -94,8 +80,7 @@ def test_retention_of_less_than_a_week_is_rejected(ages: RetentionAges) -> None:
         rules(ages, now=NOW, session_idle=IDLE)
 
 
-def test_old_audit_entries_are_removed_except_those_of_prunes(store: Store, tmp_path: Path) -> None:
-    load_small(store, tmp_path)
+def test_old_audit_entries_are_removed_except_those_of_prunes(store: Store) -> None:
     access = {"event": "login", "address": "192.0.2.1", "request_id": "x"}
     add_rows(store, tables.access_audit, {"at": NOW, **access}, {"at": NOW - 8 * DAY, **access})
     assert run_prune(store, RetentionAges(access_audit=8)) == {}
@@ -107,8 +92,7 @@ def test_old_audit_entries_are_removed_except_those_of_prunes(store: Store, tmp_
         assert [entry["change"] for entry in rows(engine, tables.operator_audit)] == ["prune", "prune"]
 
 
-def test_prune_is_recorded_with_counts_and_cutoff_if_it_removes_anything(store: Store, tmp_path: Path) -> None:
-    load_small(store, tmp_path)
+def test_prune_is_recorded_with_counts_and_cutoff_if_it_removes_anything(store: Store) -> None:
     before = primary_keys(store, tables.operator_audit)
     assert run_prune(store, RetentionAges(400, 400, 400)) == {}
     assert primary_keys(store, tables.operator_audit) == before

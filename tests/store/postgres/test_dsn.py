@@ -26,8 +26,8 @@ def ca_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def parameters(given: str, password_file: Path | None = None) -> dict[str, object]:
-    return dict(conninfo_to_dict(Dsn(given, password_file).conninfo()))
+def parameters(given: str) -> dict[str, object]:
+    return dict(conninfo_to_dict(Dsn(given, None).conninfo()))
 
 
 def test_default_parameters_are_added() -> None:
@@ -44,6 +44,8 @@ def test_parameters_of_the_dsn_take_precedence() -> None:
     assert found["application_name"] == "mine"
     options = str(found["options"])
     assert options.index("lock_timeout=10s") < options.index("lock_timeout=1s")
+    found = parameters("postgresql://db.example.com/cloud?sslmode=verify-ca&sslrootcert=/ca.pem")
+    assert (found["sslmode"], found["sslrootcert"]) == ("verify-ca", "/ca.pem")
 
 
 @pytest.mark.parametrize(
@@ -71,18 +73,15 @@ def test_remote_or_verified_server_uses_the_system_ca_file(given: str, ca_file: 
     assert (found["sslmode"], found["sslrootcert"]) == ("verify-full", str(ca_file))
 
 
-def test_ca_file_of_the_environment_takes_precedence(ca_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_ca_files_take_precedence(ca_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ca_file.exists()
     monkeypatch.setenv("SSL_CERT_FILE", __file__)
     assert parameters(VERIFIED)["sslrootcert"] == __file__
-    monkeypatch.setenv("PGSSLROOTCERT", "/ca.pem")
-    assert "sslrootcert" not in parameters(VERIFIED)
-
-
-def test_ca_file_in_the_home_directory_takes_precedence(ca_file: Path, tmp_path: Path) -> None:
-    assert ca_file.exists()
     (tmp_path / ".postgresql").mkdir()
     (tmp_path / ".postgresql/root.crt").touch()
+    assert "sslrootcert" not in parameters(VERIFIED)
+    (tmp_path / ".postgresql/root.crt").unlink()
+    monkeypatch.setenv("PGSSLROOTCERT", "/ca.pem")
     assert "sslrootcert" not in parameters(VERIFIED)
 
 
@@ -91,23 +90,12 @@ def test_libpq_finds_the_ca_if_the_system_has_no_file(ca_file: Path) -> None:
     assert parameters(VERIFIED)["sslrootcert"] == "system"
 
 
-def test_sslmode_of_the_dsn_takes_precedence() -> None:
-    found = parameters("postgresql://db.example.com/cloud?sslmode=verify-ca&sslrootcert=/ca.pem")
-    assert (found["sslmode"], found["sslrootcert"]) == ("verify-ca", "/ca.pem")
-
-
-def test_password_file_is_read_each_time(tmp_path: Path) -> None:
-    file = tmp_path / "password"
-    database = Dsn(LOCAL, file)
+@pytest.mark.parametrize("given", [LOCAL, "postgresql://console:given@localhost/cloud"])
+def test_password_file_takes_precedence_and_is_read_each_time(tmp_path: Path, given: str) -> None:
+    database = Dsn(given, tmp_path / "password")
     for password in ("first", "second 'and' \\ more", "  spaces stay  "):
-        file.write_text(f"{password}\n")
+        (tmp_path / "password").write_text(f"{password}\n")
         assert conninfo_to_dict(database.conninfo())["password"] == password
-
-
-def test_password_file_overrides_a_password_in_the_dsn(tmp_path: Path) -> None:
-    (tmp_path / "password").write_text("from the file")
-    found = parameters("postgresql://console:given@localhost/cloud", tmp_path / "password")
-    assert found["password"] == "from the file"
 
 
 def test_unreadable_password_file_is_reported(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import wraps
 
 import pytest
 
@@ -68,7 +67,6 @@ def _small_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def async_test(function: AsyncTest) -> Callable[[], None]:
-    @wraps(function)
     def test() -> None:
         async def run() -> None:
             readers = Readers()
@@ -77,7 +75,6 @@ def async_test(function: AsyncTest) -> Callable[[], None]:
 
         asyncio.run(run())
 
-    del test.__wrapped__
     return test
 
 
@@ -95,19 +92,14 @@ async def test_burst_is_served_in_order(readers: Readers) -> None:
 
 
 @async_test
-async def test_overload_serves_the_newest_waiting_reads(readers: Readers) -> None:
+async def test_overload_serves_the_newest_reads_and_rejects_one_for_each(readers: Readers) -> None:
     await readers.start(SLOTS + BURST + 1)
     last = len(readers.tasks) - 1
+    assert readers.rejected == []
     assert await readers.finish() == [last - MAX_WAITING + 1]
     await readers.start(1)
     assert await readers.finish() == [last - MAX_WAITING + 2]
-
-
-@async_test
-async def test_overload_rejects_one_read_per_served_read(readers: Readers) -> None:
-    await readers.start(SLOTS + BURST + 1)
-    assert readers.rejected == []
-    await readers.finish(3)
+    await readers.finish()
     assert readers.rejected == [SLOTS, SLOTS + 1, SLOTS + 2]
 
 
@@ -119,21 +111,14 @@ async def test_new_reads_displace_waiting_ones_during_overload(readers: Readers)
 
 
 @async_test
-async def test_idle_queue_rejects_all_displaced_reads(readers: Readers) -> None:
+async def test_idle_queue_has_rejected_all_displaced_reads_and_serves_a_burst(readers: Readers) -> None:
     await readers.start(SLOTS + BURST + 1)
     await readers.finish(MAX_WAITING + SLOTS)
-    assert readers.reading == []
-    assert sorted(readers.rejected) == list(range(SLOTS, SLOTS + BURST + 1 - MAX_WAITING))
-
-
-@async_test
-async def test_burst_after_an_overload_is_served(readers: Readers) -> None:
-    await readers.start(SLOTS + BURST + 1)
-    await readers.finish(MAX_WAITING + SLOTS)
-    rejected = len(readers.rejected)
+    rejected = list(range(SLOTS, SLOTS + BURST + 1 - MAX_WAITING))
+    assert (readers.reading, sorted(readers.rejected)) == ([], rejected)
     await readers.start(SLOTS + BURST)
     await readers.finish(SLOTS + BURST)
-    assert (len(readers.rejected), readers.reading) == (rejected, [])
+    assert (readers.reading, sorted(readers.rejected)) == ([], rejected)
 
 
 @async_test

@@ -1,11 +1,17 @@
-"""Which usernames are plain, and which spellings fold alike; tests/openstack compares this with MariaDB."""
+"""Usernames (tests/openstack compares their folding with MariaDB), choices of flavors, cache scope of credentials."""
 
 import sys
 from unicodedata import category
 
+import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from cloudconsole.core.ports import CloudCredentials
+from cloudconsole.core.resources import flavors_record
 from cloudconsole.core.usernames import fold_username, is_plain
+from cloudconsole.spec.records import Flavor
 
 
 def test_name_with_invisible_or_unassigned_character_is_not_plain() -> None:
@@ -55,3 +61,40 @@ def test_spellings_that_a_database_may_equate_fold_alike(name: str, spelling: st
 def test_different_names_fold_differently() -> None:
     names = ["alice", "alicia", "bob", "bob1", "bob2", "王小明", "王小红", "иван", "анна", "राम", "रीमा"]
     assert len({fold_username(name) for name in names}) == len(names)
+
+
+RAM = st.sampled_from([512, 1024, 2048, 4096, 10240, 16384])
+FLAVORS = st.builds(Flavor, st.just("1"), st.just("a"), st.integers(1, 16), RAM, st.integers(0, 100))
+
+
+@given(st.lists(FLAVORS, max_size=30))
+@example([])
+@example([Flavor("1", "a", 16, 10240, 0), Flavor("2", "b", 2, 2048, 0), Flavor("3", "c", 2, 512, 0)])
+def test_choices_are_exactly_the_existing_values_and_pairs_ascending(flavors: list[Flavor]) -> None:
+    record = flavors_record(flavors)
+    pairs = [(int(vcpus), ram) for vcpus, rams in record.limits.items() for ram in rams]
+    assert record.flavors == flavors
+    assert record.configs.vcpus == sorted({flavor.vcpus for flavor in flavors})
+    assert record.configs.ram == sorted({flavor.ram for flavor in flavors})
+    assert pairs == sorted({(flavor.vcpus, flavor.ram) for flavor in flavors})
+
+
+CREDENTIALS = CloudCredentials(
+    "https://one.example", "user", "project", {"north": {"compute": "https://nova.example/v2.1"}}, b"sealed"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed"),
+    [
+        ({"endpoint": "https://two.example"}, True),
+        ({"user_id": "another"}, True),
+        ({"project_id": "another"}, True),
+        ({"services": {}}, True),
+        ({"services": {**CREDENTIALS.services, "south": {}}}, True),
+        ({"encrypted_token": b"another"}, False),
+    ],
+    ids=["endpoint", "user", "project", "no region", "another region", "token"],
+)
+def test_scope_depends_on_endpoint_user_project_and_regions(changes: dict[str, object], changed: bool) -> None:
+    assert (msgspec.structs.replace(CREDENTIALS, **changes).scope != CREDENTIALS.scope) == changed
