@@ -1,7 +1,7 @@
 """Change the cloud of a running console, as an operator would."""
 
 from collections.abc import Callable
-from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import yaml
@@ -20,13 +20,14 @@ def admin(console: ConsoleServer, *arguments: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def load_cloud(console: ConsoleServer, folder: Path, change: Callable[[Cloud, Cloud], None]) -> None:
+def load_cloud(console: ConsoleServer, change: Callable[[Cloud, Cloud], None]) -> None:
     """Load the sample cloud after `change`, which receives the cloud and the tenant `demo`."""
     cloud = yaml.safe_load(SAMPLE_FILE.read_text())
     change(cloud, cloud["tenants"][0])
-    file = folder / "cloud.yaml"
-    file.write_text(yaml.safe_dump(cloud, allow_unicode=True))
-    admin(console, "load", str(file), "--force")
+    with NamedTemporaryFile("w", suffix=".yaml") as file:
+        yaml.safe_dump(cloud, file, allow_unicode=True)
+        file.flush()
+        admin(console, "load", file.name, "--force")
 
 
 HOSTILE = [

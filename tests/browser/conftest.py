@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -44,9 +45,8 @@ def console(server: ConsoleServer) -> ConsoleServer:
 @pytest.fixture
 def browser(chromium: Browser, console: ConsoleServer) -> Iterator[ConsoleBrowser]:
     """A browser for the console; errors in its developer console fail the test."""
-    opened = ConsoleBrowser(chromium, console)
-    yield opened
-    opened.close()
+    with closing(ConsoleBrowser(chromium, console)) as opened:
+        yield opened
 
 
 @pytest.fixture

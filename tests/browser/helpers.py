@@ -22,13 +22,6 @@ from cloudconsole.testing import ConsoleServer
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 360, "height": 740}
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
-VARIANTS = [
-    ("en-GB", "light", "desktop"),
-    ("zh-CN", "light", "phone"),
-    ("en-GB", "dark", "phone"),
-    ("zh-CN", "dark", "desktop"),
-]
-"""Locale, theme and size: every combination of two values is covered."""
 SCREENSHOT_DIR = os.environ.get("BROWSER_SHOTS")
 """Where screenshots are saved, if set."""
 
@@ -37,7 +30,6 @@ TIMEOUT_MS = 120_000
 
 _AXE = Axe()
 _LOAD_ERROR = "Failed to load resource: "
-
 
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -66,6 +58,13 @@ class ConsoleBrowser:
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         page.on("response", lambda response: self.responses.append(response))
         page.goto(path)
+        return page
+
+    def open_signed_in(self, path: str = "/", username: str = "demo", **options: Any) -> Page:
+        """Open a page in a new context, sign in and wait until it is loaded."""
+        page = self.open(path, **options)
+        sign_in(page, username)
+        wait_until_loaded(page)
         return page
 
     def statuses(self, path: str = "/api/") -> list[int]:
@@ -97,14 +96,6 @@ def sign_in(page: Page, username: str = "demo", password: str | None = None) -> 
         # The form is disabled until the regions are loaded.
         expect(region).to_be_enabled()
     page.keyboard.press("Enter")
-
-
-def open_signed_in(browser: ConsoleBrowser, path: str = "/", username: str = "demo", **options: Any) -> Page:
-    """Open a page in a new context, sign in and wait until it is loaded."""
-    page = browser.open(path, **options)
-    sign_in(page, username)
-    wait_until_loaded(page)
-    return page
 
 
 def wait_until_loaded(page: Page) -> None:
@@ -159,36 +150,9 @@ def overflows(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
-TEXT_SPACING_CSS = """
-* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }
-p { margin-bottom: 2em !important }
-"""
-"""The text spacing of WCAG 1.4.12, which must not lose content."""
-
-
-def apply_text_spacing(page: Page) -> None:
-    """Apply the text spacing in a window 320 pixels wide."""
-    page.set_viewport_size({"width": 320, "height": 740})
-    page.evaluate(
-        """rules => {
-          const sheet = new CSSStyleSheet();
-          sheet.replaceSync(rules);
-          document.adoptedStyleSheets = [sheet];
-        }""",
-        TEXT_SPACING_CSS,
-    )
-
-
-def check_rendering(page: Page, name: str, size: str) -> None:
-    """Check for overflow at all sizes and for axe violations at this size; take screenshots of each."""
-    for kind, viewport in SIZES.items():
-        page.set_viewport_size(viewport)
-        wait_until_painted(page)
-        assert not overflows(page)
-        if kind == size:
-            violations = axe_violations(page)
-            assert not violations, violations
-        screenshot(page, f"{name}-{kind}")
+def assert_accessible(page: Page) -> None:
+    """Check that axe reports no problems and the page does not scroll horizontally."""
+    assert (axe_violations(page), overflows(page)) == ("", False)
 
 
 def screenshot(page: Page, name: str) -> None:

@@ -1,26 +1,19 @@
 """The flavors page: the picker offers only valid combinations; the table lists, sorts and searches all flavors."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
-from cloudconsole.testing import ConsoleServer
 from tests.browser.cloud_data import Cloud, load_cloud
-from tests.browser.helpers import (
-    ConsoleBrowser,
-    axe_violations,
-    open_signed_in,
-    wait_until_loaded,
-)
+from tests.browser.helpers import ConsoleBrowser, assert_accessible, wait_until_loaded
 
 Row = list[str]
 
 
 def flavors_page(browser: ConsoleBrowser, query: str = "", **options: Any) -> Page:
-    return open_signed_in(browser, f"/#/flavors{query}", **options)
+    return browser.open_signed_in(f"/#/flavors{query}", **options)
 
 
 def offered(page: Page, name: str) -> list[str]:
@@ -175,24 +168,14 @@ def test_a_search_does_not_change_the_url_of_another_page(browser: ConsoleBrowse
     assert page.evaluate("location.hash") == "#/domain"
 
 
-def test_the_id_of_a_match_can_be_copied(browser: ConsoleBrowser, client: Console) -> None:
-    page = flavors_page(browser, "?cores=16", permissions=["clipboard-read", "clipboard-write"])
-    flavor = client.flavors().matching(vcpus=16)[0]
-    page.get_by_role("button", name=f"Copy ID of {flavor.name}", exact=True).click()
-    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_attached()
-    assert page.evaluate("navigator.clipboard.readText()") == flavor.id
-
-
-def test_many_flavors_are_shown_in_batches_and_all_searched(
-    browser: ConsoleBrowser, console: ConsoleServer, tmp_path: Path
-) -> None:
+def test_many_flavors_are_shown_in_batches_and_all_searched(browser: ConsoleBrowser) -> None:
     def change(cloud: Cloud, _tenant: Cloud) -> None:
         cloud["flavors"] = [
             {"id": str(n), "name": f"f.{n}", "vcpus": n % 40 + 1, "ram": 1024 * (n % 60 + 1), "disk": n}
             for n in range(250)
         ]
 
-    load_cloud(console, tmp_path, change)
+    load_cloud(browser.console, change)
     page = flavors_page(browser)
     table = page.locator(".flavor-list tbody tr")
     expect(table).to_have_count(100)
@@ -204,8 +187,8 @@ def test_many_flavors_are_shown_in_batches_and_all_searched(
     assert [row[0] for row in rows(page, "flavor-list")] == ["f.249"]
 
 
-def test_an_empty_list_of_flavors_is_explained(browser: ConsoleBrowser, console: ConsoleServer, tmp_path: Path) -> None:
-    load_cloud(console, tmp_path, lambda cloud, _tenant: cloud.update(flavors=[]))
+def test_an_empty_list_of_flavors_is_explained(browser: ConsoleBrowser) -> None:
+    load_cloud(browser.console, lambda cloud, _tenant: cloud.update(flavors=[]))
     page = flavors_page(browser)
     expect(page.get_by_text("No configurations are available.")).to_have_count(2)
-    assert axe_violations(page) == ""
+    assert_accessible(page)

@@ -6,7 +6,6 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from cloudconsole import Console
 from cloudconsole.operator.parsing import parse_json
 from tests.browser.helpers import DESKTOP, PHONE, SIZES, ConsoleBrowser, axe_violations, overflows, screenshot, sign_in
 
@@ -37,8 +36,6 @@ PAGES = {
     "logins": "/admin/audit/?log=access",
     "missing": "/admin/tenant/one/?key=unknown",
 }
-
-
 HAS_SCROLLING_TABLE = "[...document.querySelectorAll('.scroll')].some((list) => list.scrollWidth > list.clientWidth)"
 """Whether a table scrolls horizontally."""
 MISALIGNED_CARDS = """() => [...document.querySelectorAll('.listing tbody tr')].flatMap((row) => {
@@ -83,18 +80,6 @@ def test_all_pages_are_accessible_without_overflow(browser: ConsoleBrowser, size
         if size == "phone":
             assert (name, page.evaluate(MISALIGNED_CARDS), page.evaluate(NAV_ITEM_HIDDEN)) == (name, [], False)
         screenshot(page, f"admin-{name}-{size}-{scheme}")
-
-
-def test_a_quota_change_is_visible_to_the_tenant(page: Page, client: Console) -> None:
-    assert client.usage_limits().cores.limit == 64
-    page.get_by_role("link", name="Quotas", exact=True).first.click()
-    page.get_by_role("link", name="demo", exact=True).click()
-    page.get_by_label("Cores", exact=True).fill("65")
-    page.get_by_label("unlimited Disk space").check()
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status").first).to_contain_text("changed")
-    limits = client.usage_limits()
-    assert (limits.cores.limit, limits.gigabytes.limit) == (65, None)
 
 
 def test_a_time_shortened_by_the_browser_is_not_a_change(page: Page) -> None:

@@ -1,24 +1,13 @@
 """The overview page: all numbers match the API, and each panel loads and fails independently."""
 
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from cloudconsole import Console
-from cloudconsole.testing import ConsoleServer
 from tests.browser.cloud_data import HOSTILE, Cloud, admin, load_cloud, script_executed
-from tests.browser.helpers import (
-    PHONE,
-    ConsoleBrowser,
-    axe_violations,
-    open_signed_in,
-    overflows,
-    screenshot,
-    sign_in,
-    wait_until_loaded,
-)
+from tests.browser.helpers import PHONE, ConsoleBrowser, assert_accessible, screenshot, sign_in, wait_until_loaded
 
 GAUGES = {
     "instances": ("totalInstancesUsed", "maxTotalInstances"),
@@ -40,7 +29,6 @@ LIMITS = {
 }
 UNITS = {"ram": "ram", "gigabytes": "volume", "personality_size": "personality"}
 PERIODS = ["hour", "day", "month", "year"]
-ACTIONS = ["GetUsageLimits", "GetConsumptionsEstimated", "GetNews", "GetUrlList"]
 TITLES = {
     "GetUsageLimits": "Quotas",
     "GetConsumptionsEstimated": "Estimated costs",
@@ -70,7 +58,7 @@ def formatted(client: Console, name: str, amount: int) -> str:
 @pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
 def test_every_quota_matches_the_api(browser: ConsoleBrowser, client: Console, locale: str) -> None:
     usage = client.call("GetUsageLimits")
-    page = open_signed_in(browser, locale=locale)
+    page = browser.open_signed_in(locale=locale)
     for name, (used, limit) in GAUGES.items():
         numbers = quota(page, name).locator("dd").all_inner_texts()
         amounts = [usage[used], usage[limit], usage[limit] - usage[used]]
@@ -82,16 +70,14 @@ def test_every_quota_matches_the_api(browser: ConsoleBrowser, client: Console, l
     )
 
 
-def test_the_status_of_a_quota_is_shown_in_words(
-    browser: ConsoleBrowser, console: ConsoleServer, tmp_path: Path
-) -> None:
+def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> None:
     def change(_cloud: Cloud, tenant: Cloud) -> None:
         quotas = {"instances": 5, "cores": 12, "ram": -1, "volumes": 3, "gigabytes": 1626, "snapshots": 0}
         tenant["quotas"].update(quotas, floating_ips=0, keypairs=-1, personality_size=0)
         tenant["resources"] = [each for each in tenant["resources"] if each["kind"] != "floating_ip"]
 
-    load_cloud(console, tmp_path, change)
-    page = open_signed_in(browser)
+    load_cloud(browser.console, change)
+    page = browser.open_signed_in()
     statuses = {name: quota(page, name).locator(".gauge-status").inner_text() for name in GAUGES}
     assert statuses == {
         "instances": "▲ Near limit, 80%",
@@ -117,16 +103,14 @@ def test_the_status_of_a_quota_is_shown_in_words(
     assert quota(page, "cores").locator("dd").all_inner_texts() == ["13", "12", "0"]
     assert quota(page, "keypairs").locator("dd").inner_text() == "Unlimited"
     assert quota(page, "personality_size").locator("dd").inner_text() == "0 B"
-    assert axe_violations(page) == ""
+    assert_accessible(page)
     screenshot(page, "overview-states")
 
 
 @pytest.mark.parametrize("account", ["demo", "other"])
-def test_amounts_and_totals_are_exact_for_each_period(
-    browser: ConsoleBrowser, console: ConsoleServer, account: str
-) -> None:
-    page = open_signed_in(browser, username=account)
-    with Console(console.address, username=account, password=console.accounts[account]) as client:
+def test_amounts_and_totals_are_exact_for_each_period(browser: ConsoleBrowser, account: str) -> None:
+    page = browser.open_signed_in(username=account)
+    with Console(browser.console.address, username=account, password=browser.console.accounts[account]) as client:
         costs = client.consumption()
     for period in PERIODS:
         page.get_by_role("radio", name=period.title()).check(force=True)
@@ -138,26 +122,24 @@ def test_amounts_and_totals_are_exact_for_each_period(
     expect(page.locator("[data-type]")).to_have_count(len(costs))
 
 
-def test_tiny_prices_and_huge_totals_keep_all_digits(
-    browser: ConsoleBrowser, console: ConsoleServer, client: Console, tmp_path: Path
-) -> None:
+def test_tiny_prices_and_huge_totals_keep_all_digits(browser: ConsoleBrowser, client: Console) -> None:
     def change(cloud: Cloud, _tenant: Cloud) -> None:
         for price in cloud["prices"]:
             price["price"] = {"volume": "0.000000001", "image": "0.123456789"}.get(price["kind"], "987654321.987654321")
 
-    load_cloud(console, tmp_path, change)
-    page = open_signed_in(browser, "/#/?period=year")
+    load_cloud(browser.console, change)
+    page = browser.open_signed_in("/#/?period=year")
     costs = client.consumption()
     assert costs.total.year > 10**14
     total = f"{costs.total.year:,f} {costs.currency}"
     expect(page.locator(".cost-total strong")).to_have_text(total)
     page.set_viewport_size(PHONE)
-    assert not overflows(page)
+    assert_accessible(page)
     screenshot(page, "overview-huge")
 
 
 def test_the_period_can_be_chosen_by_keyboard_and_survives_a_reload(browser: ConsoleBrowser, client: Console) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     expect(page.get_by_role("radio", name="Month")).to_be_checked()
     page.get_by_role("radio", name="Month").focus()
     page.keyboard.press("ArrowRight")
@@ -169,7 +151,7 @@ def test_the_period_can_be_chosen_by_keyboard_and_survives_a_reload(browser: Con
 
 
 def test_the_cost_table_and_the_calculation_method_expand(browser: ConsoleBrowser, client: Console) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     page.get_by_text("All costs as a table").click()
     rows = [row.locator("th, td").all_inner_texts() for row in page.locator(".cost-table tr").all()]
     costs = client.consumption()
@@ -186,7 +168,7 @@ def test_the_cost_table_and_the_calculation_method_expand(browser: ConsoleBrowse
 
 
 def test_all_news_is_shown_newest_first_with_the_time_zone(browser: ConsoleBrowser, client: Console) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     news, items = client.call("GetNews"), panel(page, "News").get_by_role("listitem")
     expect(items).to_have_count(5)
     page.get_by_role("button", name=f"Show all {len(news)}").click()
@@ -208,7 +190,7 @@ def test_all_news_is_shown_newest_first_with_the_time_zone(browser: ConsoleBrows
 def test_all_urls_are_shown_with_their_type(
     browser: ConsoleBrowser, client: Console, locale: str, labels: tuple[str, str]
 ) -> None:
-    page = open_signed_in(browser, locale=locale)
+    page = browser.open_signed_in(locale=locale)
     types = dict(zip(("URL链接", "URL目录"), labels, strict=True))
     shown = {
         row.get_attribute("data-url"): (row.locator(".url-type").inner_text(), row.get_by_role("link").inner_text())
@@ -218,7 +200,7 @@ def test_all_urls_are_shown_with_their_type(
 
 
 def test_copying_falls_back_to_exec_command_and_then_to_selection(browser: ConsoleBrowser, client: Console) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.evaluate("document.addEventListener('copy', () => { window.copied = String(document.activeElement.value); })")
     url = client.urls()[0].url
@@ -231,22 +213,20 @@ def test_copying_falls_back_to_exec_command_and_then_to_selection(browser: Conso
     assert page.evaluate("String(getSelection())") == url
 
 
-def test_empty_panels_say_so(browser: ConsoleBrowser, console: ConsoleServer, tmp_path: Path) -> None:
+def test_empty_panels_say_so(browser: ConsoleBrowser) -> None:
     def change(cloud: Cloud, tenant: Cloud) -> None:
         cloud["news"], cloud["urls"], tenant["urls"], tenant["resources"] = [], [], [], []
 
-    load_cloud(console, tmp_path, change)
-    page = open_signed_in(browser)
+    load_cloud(browser.console, change)
+    page = browser.open_signed_in()
     for text in ("No costs this hour.", "No news.", "No URLs."):
         expect(page.get_by_text(text)).to_be_visible()
     assert quota(page, "cores").locator("dd").all_inner_texts() == ["0", "64", "64"]
     expect(page.locator("details.cost-method summary")).to_be_visible()
-    assert axe_violations(page) == ""
+    assert_accessible(page)
 
 
-def test_hostile_strings_are_shown_as_text(
-    browser: ConsoleBrowser, console: ConsoleServer, client: Console, tmp_path: Path
-) -> None:
+def test_hostile_strings_are_shown_as_text(browser: ConsoleBrowser, client: Console) -> None:
     def change(cloud: Cloud, _tenant: Cloud) -> None:
         news = [{"id": n, "date": f"2026-10-0{n}T00:00:00Z", "title": title} for n, title in enumerate(HOSTILE, 1)]
         cloud["news"] = [{**item, "url": f'https://example.com/{"x" * 300}?a="><b>{n}'} for n, item in enumerate(news)]
@@ -254,8 +234,8 @@ def test_hostile_strings_are_shown_as_text(
         size = {"vcpus": 1, "ram": 1536, "disk": 0}
         cloud["flavors"] = [{"id": str(n), "name": name, **size} for n, name in enumerate(HOSTILE)]
 
-    load_cloud(console, tmp_path, change)
-    page = open_signed_in(browser, viewport=PHONE)
+    load_cloud(browser.console, change)
+    page = browser.open_signed_in(viewport=PHONE)
     assert panel(page, "News").get_by_role("link").all_inner_texts() == [each.title for each in client.news()]
     check_has_only_text(page)
     page.goto("/#/flavors?cores=1")
@@ -269,8 +249,7 @@ def test_hostile_strings_are_shown_as_text(
 def check_has_only_text(page: Page) -> None:
     expect(page.locator("main img, main b")).to_have_count(0)
     assert not script_executed(page)
-    assert not overflows(page)
-    assert axe_violations(page) == ""
+    assert_accessible(page)
 
 
 def test_urls_with_other_schemes_are_not_links(browser: ConsoleBrowser) -> None:
@@ -303,10 +282,10 @@ def test_urls_with_other_schemes_are_not_links(browser: ConsoleBrowser) -> None:
     expect(page.locator(".overview a")).to_have_count(0)
 
 
-def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser, console: ConsoleServer) -> None:
-    page = open_signed_in(browser, "/#/nowhere")
+def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/nowhere")
     for action, failing in TITLES.items():
-        console.fault("internal_error", call=action)
+        browser.console.fault("internal_error", call=action)
         page.goto("/#/nowhere")
         page.goto("/#/")
         failed = panel(page, failing)
@@ -321,8 +300,8 @@ def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser, 
         assert len(browser.statuses()) == before + 1
 
 
-def test_a_panel_honors_retry_after(browser: ConsoleBrowser, console: ConsoleServer) -> None:
-    console.fault("too_many_requests", call="GetNews", retry_after=600)
+def test_a_panel_honors_retry_after(browser: ConsoleBrowser) -> None:
+    browser.console.fault("too_many_requests", call="GetNews", retry_after=600)
     page = browser.open()
     page.clock.install()
     sign_in(page)
@@ -332,7 +311,7 @@ def test_a_panel_honors_retry_after(browser: ConsoleBrowser, console: ConsoleSer
     expect(panel(page, "News").get_by_role("alert")).not_to_contain_text("try again in")
     page.clock.fast_forward(600_000)
     expect(retry).to_be_enabled()
-    assert len(browser.statuses()) == len(ACTIONS), "nothing is retried automatically"
+    assert len(browser.statuses()) == len(TITLES), "nothing is retried automatically"
     retry.click()
     expect(panel(page, "News").get_by_role("listitem")).to_have_count(5)
 
@@ -341,24 +320,24 @@ REFRESHED = "Overview refreshed."
 SET_OTHER_TIME = "void (Date = class extends Date { constructor(...args) { super(...(args.length ? args : [0])) } })"
 
 
-def test_data_is_reloaded_only_on_refresh(browser: ConsoleBrowser, console: ConsoleServer) -> None:
-    page = open_signed_in(browser)
+def test_data_is_reloaded_only_on_refresh(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
     before = page.locator(".updated").inner_text()
     page.evaluate(SET_OTHER_TIME)
-    admin(console, "quota", "change", "demo", "--cores", "77")
-    assert browser.statuses() == [200] * len(ACTIONS)
+    admin(browser.console, "quota", "change", "demo", "--cores", "77")
+    assert browser.statuses() == [200] * len(TITLES)
     page.get_by_role("button", name="Refresh").click()
     expect(quota(page, "cores").locator("dd").nth(1)).to_have_text("77")
     wait_until_loaded(page)
-    assert browser.statuses() == [200] * 2 * len(ACTIONS)
+    assert browser.statuses() == [200] * 2 * len(TITLES)
     expect(page.get_by_role("button", name="Refresh")).to_be_focused()
     expect(page.get_by_role("status").get_by_text(REFRESHED)).to_be_attached()
     expect(page.locator(".updated")).not_to_have_text(before)
 
 
-def test_a_refresh_honors_retry_after(browser: ConsoleBrowser, console: ConsoleServer) -> None:
-    console.fault("too_many_requests", call="GetNews", retry_after=60)
-    page = open_signed_in(browser)
+def test_a_refresh_honors_retry_after(browser: ConsoleBrowser) -> None:
+    browser.console.fault("too_many_requests", call="GetNews", retry_after=60)
+    page = browser.open_signed_in()
     before = page.locator(".updated").inner_text()
     page.evaluate(SET_OTHER_TIME)
     page.get_by_role("radio", name="Day").check(force=True)

@@ -7,14 +7,7 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole.cli.main import main
 from cloudconsole.testing import ConsoleServer
-from tests.browser.helpers import (
-    ConsoleBrowser,
-    HeldResponse,
-    open_signed_in,
-    sign_in,
-    wait_until_loaded,
-    wait_until_painted,
-)
+from tests.browser.helpers import ConsoleBrowser, HeldResponse, sign_in, wait_until_loaded, wait_until_painted
 
 ENDED = "Your session has ended. Sign in again to continue."
 LOGOUT = "/auth/logout/"
@@ -43,7 +36,7 @@ def wait_for_extra_requests(page: Page) -> None:
 def test_an_ended_session_costs_one_rejection_and_shows_one_message(
     browser: ConsoleBrowser, end: Callable[[ConsoleServer], None]
 ) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     assert browser.statuses() == [200] * PANELS
     end(browser.console)
     page.get_by_role("button", name="Refresh").click()
@@ -56,7 +49,7 @@ def test_an_ended_session_costs_one_rejection_and_shows_one_message(
 
 
 def test_signing_in_after_an_ended_session_returns_to_the_same_page(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/domain/206813")
+    page = browser.open_signed_in("/#/domain/206813")
     expire(browser.console)
     page.reload()
     expect(page.get_by_text(ENDED)).to_be_visible()
@@ -68,7 +61,7 @@ def test_signing_in_after_an_ended_session_returns_to_the_same_page(browser: Con
 
 
 def test_signing_out_in_one_tab_signs_out_the_other_without_a_request(browser: ConsoleBrowser) -> None:
-    first = open_signed_in(browser)
+    first = browser.open_signed_in()
     second = browser.open_tab(first.context, "/#/flavors")
     wait_until_loaded(second)
     sent: list[str] = []
@@ -83,7 +76,7 @@ def test_signing_out_in_one_tab_signs_out_the_other_without_a_request(browser: C
 
 
 def test_signing_in_as_another_account_updates_all_tabs(browser: ConsoleBrowser) -> None:
-    first = open_signed_in(browser)
+    first = browser.open_signed_in()
     second = browser.open_tab(first.context)
     wait_until_loaded(second)
     before = second.locator(".quotas").inner_text()
@@ -96,9 +89,8 @@ def test_signing_in_as_another_account_updates_all_tabs(browser: ConsoleBrowser)
 
 
 def test_a_tab_that_missed_a_sign_in_elsewhere_shows_no_mixed_data(browser: ConsoleBrowser) -> None:
-    first = open_signed_in(browser)
+    first = browser.open_signed_in()
     # A frozen tab receives no storage events.
-    first.evaluate("addEventListener('storage', (event) => event.stopImmediatePropagation(), true)")
     first.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation(), true)")
     first.reload()
     wait_until_loaded(first)
@@ -115,7 +107,7 @@ def test_a_tab_that_missed_a_sign_in_elsewhere_shows_no_mixed_data(browser: Cons
 
 
 def test_a_page_restored_by_the_browser_shows_the_current_account(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/nowhere")
+    page = browser.open_signed_in("/#/nowhere")
     for event in (
         "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))",
         "document.dispatchEvent(new Event('visibilitychange'))",
@@ -129,7 +121,7 @@ def test_a_page_restored_by_the_browser_shows_the_current_account(browser: Conso
 
 
 def test_the_back_button_shows_nothing_after_sign_out(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     page.get_by_role("link", name="Flavors").click()
     wait_until_loaded(page)
     page.get_by_role("button", name="Sign out").click()
@@ -148,7 +140,7 @@ def test_the_back_button_shows_nothing_after_sign_out(browser: ConsoleBrowser) -
 
 
 def test_a_response_for_the_previous_account_is_discarded(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     held = HeldResponse(page, "GetUsageLimits")
     page.get_by_role("button", name="Refresh").click()
     page.get_by_role("button", name="Sign out").click()
@@ -164,7 +156,7 @@ def test_a_response_for_the_previous_account_is_discarded(browser: ConsoleBrowse
 
 
 def test_a_failed_sign_out_leaves_the_user_signed_in(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/nowhere")
+    page = browser.open_signed_in("/#/nowhere")
     sign_out = page.get_by_role("button", name="Sign out")
     for label in ("Domain", "中文", "English"):
         browser.console.fault("unavailable", call="logout")
@@ -184,7 +176,7 @@ def test_a_failed_sign_out_leaves_the_user_signed_in(browser: ConsoleBrowser) ->
 
 
 def test_signing_out_of_an_ended_session_shows_no_message(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     expire(browser.console)
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Username")).to_be_visible()
@@ -193,7 +185,7 @@ def test_signing_out_of_an_ended_session_shows_no_message(browser: ConsoleBrowse
 
 
 def test_a_slow_first_call_delays_the_others_only_briefly(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     held = HeldResponse(page, "GetUsageLimits")
     page.reload()
     expect(page.locator(".urls li").first).to_be_visible()
@@ -207,7 +199,7 @@ def info_requests(browser: ConsoleBrowser) -> int:
 
 
 def test_a_lost_csrf_token_is_fetched_once(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     page.context.clear_cookies(name="csrftoken")
     before = info_requests(browser)
     page.get_by_role("button", name="Refresh").click()

@@ -1,4 +1,4 @@
-"""The shell: languages, themes, titles, routes and keyboard use at every width."""
+"""The shell: languages, themes, titles, routes, keyboard use at every width, and how the pages are loaded."""
 
 from typing import Any
 
@@ -8,33 +8,28 @@ from playwright.sync_api import Page, expect
 from tests.browser.helpers import (
     PHONE,
     SIZES,
-    VARIANTS,
     ConsoleBrowser,
-    apply_text_spacing,
-    axe_violations,
-    check_rendering,
-    open_signed_in,
+    assert_accessible,
     overflows,
     screenshot,
     sign_in,
     tab_to,
     wait_until_loaded,
+    wait_until_painted,
 )
+
+BUDGET = 150_000
+"""Bytes of a first visit."""
 
 
 def heading(page: Page, name: str) -> Any:
     return page.get_by_role("heading", level=1, name=name, exact=True)
 
 
-@pytest.mark.parametrize(
-    ("locale", "language", "title"),
-    [("en-GB", "en", "Sign in"), ("zh-CN", "zh", "登录"), ("zh-TW", "zh", "登录"), ("fr-FR", "en", "Sign in")],
-)
-def test_the_language_follows_the_browser_if_supported(
-    browser: ConsoleBrowser, locale: str, language: str, title: str
-) -> None:
+@pytest.mark.parametrize(("locale", "language"), [("en-GB", "en"), ("zh-CN", "zh"), ("zh-TW", "zh"), ("fr-FR", "en")])
+def test_the_language_follows_the_browser_if_supported(browser: ConsoleBrowser, locale: str, language: str) -> None:
     page = browser.open(locale=locale)
-    expect(heading(page, title)).to_be_visible()
+    expect(heading(page, {"en": "Sign in", "zh": "登录"}[language])).to_be_visible()
     expect(page.locator("html")).to_have_attribute("lang", language)
 
 
@@ -70,14 +65,11 @@ def test_changing_the_language_keeps_typed_text(browser: ConsoleBrowser) -> None
 
 
 def test_api_messages_are_in_the_language_of_the_page(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/domain/206813", locale="zh-CN")
+    page = browser.open_signed_in("/#/domain/206813", locale="zh-CN")
     browser.console.advance(31 * 60)
     page.reload()
-    ended, wrong = (
-        page.get_by_text("登录已失效，请重新登录后继续。"),
-        page.get_by_text("用户名或密码错误，或账户已停用。"),
-    )
-    expect(ended).to_be_visible()
+    wrong = page.get_by_text("用户名或密码错误，或账户已停用。")
+    expect(page.get_by_text("登录已失效，请重新登录后继续。")).to_be_visible()
     page.get_by_label("密码", exact=True).fill("wrong")
     page.get_by_role("button", name="登录").click()
     expect(wrong).to_be_visible()
@@ -110,7 +102,7 @@ def test_the_theme_is_applied_before_the_scripts_run(browser: ConsoleBrowser) ->
 
 
 def test_pages_have_titles_headings_and_urls_and_support_back_and_forward(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser)
+    page = browser.open_signed_in()
     for name, address in (("Flavors", "/#/flavors"), ("Domain", "/#/domain"), ("Overview", "/#/")):
         page.get_by_role("link", name=name).click()
         expect(heading(page, name)).to_be_focused()
@@ -129,7 +121,7 @@ def test_pages_have_titles_headings_and_urls_and_support_back_and_forward(browse
 
 
 def test_an_unknown_route_shows_not_found_and_links_to_the_overview(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/nowhere")
+    page = browser.open_signed_in("/#/nowhere")
     for address in ("#/nowhere", "#/nowhere/at?all=1", "#/%E0%A4%A", "#/constructor"):
         page.goto(f"/{address}")
         expect(heading(page, "Page not found")).to_be_visible()
@@ -154,12 +146,21 @@ def test_with_missing_assets_the_page_suggests_a_reload(browser: ConsoleBrowser,
     browser.console_errors.clear()
     expect(page.get_by_text("reload the page. The console requires a current browser")).to_be_visible()
     expect(page.get_by_text("请刷新页面；本控制台需要较新版本的浏览器")).to_be_visible()
-    assert axe_violations(page) == ""
+    assert_accessible(page)
     screenshot(page, f"missing-{missing.strip('*/.')}")
     browser.console_errors.clear()
 
 
-@pytest.mark.parametrize(("locale", "theme", "size"), VARIANTS)
+# Every combination of two values is covered.
+@pytest.mark.parametrize(
+    ("locale", "theme", "size"),
+    [
+        ("en-GB", "light", "desktop"),
+        ("zh-CN", "light", "phone"),
+        ("en-GB", "dark", "phone"),
+        ("zh-CN", "dark", "desktop"),
+    ],
+)
 def test_all_pages_are_accessible_in_all_variants(browser: ConsoleBrowser, locale: str, theme: str, size: str) -> None:
     variant = f"{locale[:2]}-{theme}"
     page = browser.open("/#/nowhere", locale=locale, color_scheme=theme, viewport=SIZES[size])
@@ -168,23 +169,26 @@ def test_all_pages_are_accessible_in_all_variants(browser: ConsoleBrowser, local
     screenshot(page, f"sign-in-{variant}-{size}")
     submit.click()
     expect(page.locator("[aria-invalid=true]")).to_have_count(2)
-    assert (axe_violations(page), overflows(page)) == ("", False)
+    assert_accessible(page)
     sign_in(page)
     expect(page.locator("nav")).to_be_visible()
     if size == "phone":
         page.locator(".menu-button").click()
-    assert (axe_violations(page), overflows(page)) == ("", False)
-    for name, address in (
-        ("overview", ""),
-        ("flavors", "flavors?cores=2&ram=4096&sort=ram"),
-        ("domain", "domain/206814"),
-    ):
+    assert_accessible(page)
+    pages = {"overview": "", "flavors": "flavors?cores=2&ram=4096&sort=ram", "domain": "domain/206814"}
+    for name, address in pages.items():
         page.goto(f"/#/{address}")
         wait_until_loaded(page)
         expect(page.locator(f".{name}, main").first).to_be_visible()
         for summary in page.locator("details.cost-table summary, details.cost-method summary").all():
             summary.click()
-        check_rendering(page, f"{name}-{variant}", size)
+        for kind, viewport in SIZES.items():
+            page.set_viewport_size(viewport)
+            wait_until_painted(page)
+            assert not overflows(page)
+            if kind == size:
+                assert_accessible(page)
+            screenshot(page, f"{name}-{variant}-{kind}")
 
 
 def test_touch_targets_are_large_enough(browser: ConsoleBrowser) -> None:
@@ -214,7 +218,7 @@ def test_the_mobile_menu_works_by_keyboard(browser: ConsoleBrowser) -> None:
 
 
 def test_a_long_username_is_truncated_without_overflow(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/nowhere", viewport=PHONE)
+    page = browser.open_signed_in("/#/nowhere", viewport=PHONE)
     name = "a.very.long.name.of.a.person.with.many.names@a-department.example.com"
     page.evaluate(
         """name => {
@@ -230,7 +234,7 @@ def test_a_long_username_is_truncated_without_overflow(browser: ConsoleBrowser) 
 
 
 def test_the_skip_link_moves_the_focus_to_the_content(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/nowhere")
+    page = browser.open_signed_in("/#/nowhere")
     page.reload()
     wait_until_loaded(page)
     page.keyboard.press("Tab")
@@ -242,7 +246,7 @@ def test_the_skip_link_moves_the_focus_to_the_content(browser: ConsoleBrowser) -
 
 
 def test_the_focus_is_always_visible(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, "/#/nowhere")
+    page = browser.open_signed_in("/#/nowhere")
     page.reload()
     wait_until_loaded(page)
     seen = []
@@ -264,9 +268,24 @@ def test_reduced_motion_is_respected(browser: ConsoleBrowser) -> None:
     assert max(float(each.strip().removesuffix("s")) for each in seconds.split(",")) < 0.001
 
 
+TEXT_SPACING = """
+* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }
+p { margin-bottom: 2em !important }
+"""
+"""The text spacing of WCAG 1.4.12, which must not lose content."""
+
+
 def test_text_spacing_causes_no_overflow_in_narrow_windows(browser: ConsoleBrowser) -> None:
     page = browser.open()
-    apply_text_spacing(page)
+    page.set_viewport_size({"width": 320, "height": 740})
+    page.evaluate(
+        """rules => {
+          const sheet = new CSSStyleSheet();
+          sheet.replaceSync(rules);
+          document.adoptedStyleSheets = [sheet];
+        }""",
+        TEXT_SPACING,
+    )
     assert not overflows(page)
     sign_in(page)
     wait_until_loaded(page)
@@ -279,7 +298,7 @@ def test_text_spacing_causes_no_overflow_in_narrow_windows(browser: ConsoleBrows
 
 
 def test_selection_is_visible_with_forced_colors(browser: ConsoleBrowser) -> None:
-    page = open_signed_in(browser, forced_colors="active")
+    page = browser.open_signed_in(forced_colors="active")
 
     def backgrounds(selector: str) -> list[str]:
         read = "each => each.map(one => getComputedStyle(one).backgroundColor)"
@@ -300,3 +319,65 @@ def test_selection_is_visible_with_forced_colors(browser: ConsoleBrowser) -> Non
     for name in ("cores", "ram"):
         assert stands_out(f"[name={name}]:checked + span", f"[name={name}] + span")
     screenshot(page, "forced-flavors")
+
+
+def test_pages_comply_with_their_content_security_policy_and_request_only_the_console(browser: ConsoleBrowser) -> None:
+    requested: list[str] = []
+    page = browser.open()
+    page.add_init_script(
+        "window.violations = [];"
+        "addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))"
+    )
+    page.on("request", lambda request: requested.append(request.url))
+    page.reload()
+    sign_in(page)
+    for name in ("Flavors", "Domain", "Overview"):
+        page.get_by_role("link", name=name, exact=True).click()
+        wait_until_loaded(page)
+    assert "script-src 'self'" in (browser.responses[0].header_value("content-security-policy") or "")
+    assert page.evaluate("violations") == []
+    assert [url for url in requested if not url.startswith(browser.console.address + "/")] == []
+    assert f"{browser.console.address}/api/" in requested
+
+
+def test_the_policy_prevents_text_from_becoming_markup(browser: ConsoleBrowser) -> None:
+    page = browser.open()
+    with page.expect_console_message(lambda message: "TrustedHTML" in message.text):
+        attempt = "try { document.body.innerHTML = '<b>bold</b>' } catch (problem) { problem.name }"
+        assert page.evaluate(attempt) == "TypeError"
+    expect(page.locator("b")).to_have_count(0)
+    browser.console_errors.clear()
+
+
+def network_events(page: Page, event: str) -> list[Any]:
+    """The browser's network events of one type, recorded from now on."""
+    events: list[Any] = []
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+
+    def record(each: Any) -> None:
+        events.append(each)
+
+    session.on(f"Network.{event}", record)
+    return events
+
+
+def test_a_first_visit_with_sign_in_and_overview_is_within_the_budget(browser: ConsoleBrowser) -> None:
+    page = browser.open("about:blank")
+    finished = network_events(page, "loadingFinished")
+    page.goto(browser.console.address)
+    sign_in(page)
+    wait_until_loaded(page)
+    assert len(finished) > 10
+    # Transferred bytes, including headers.
+    assert sum(each["encodedDataLength"] for each in finished) < BUDGET
+
+
+def test_a_second_visit_loads_assets_from_the_cache(browser: ConsoleBrowser) -> None:
+    page = browser.open_tab(browser.open_signed_in().context, "about:blank")
+    responses = network_events(page, "responseReceived")
+    page.goto(browser.console.address)
+    wait_until_loaded(page)
+    loaded = [each["response"]["url"] for each in responses if not each["response"]["fromDiskCache"]]
+    assert f"{browser.console.address}/api/" in loaded
+    assert [url for url in loaded if "/web/" in url] == []

@@ -1,4 +1,4 @@
-"""A PostgreSQL server per session, and a database per test, empty or with the console's tables."""
+"""PostgreSQL servers, shared or private, and a database per test, empty or with the console's tables."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from cluster.postgres import PostgresServer
 
+from cloudconsole.store.postgres.dsn import Dsn
 from tests.databases import Databases
 from tests.server.commands.conftest import cloudconsole
 
@@ -43,3 +44,23 @@ def migrated_template(databases: Databases) -> Iterator[str]:
     name = databases.acquire(databases.migrated_template)
     yield name
     databases.release(name)
+
+
+@pytest.fixture
+def address(databases: Databases, migrated_template: str) -> Dsn:
+    """The DSN of a database with the tables for this test."""
+    return Dsn(databases.address(migrated_template))
+
+
+@pytest.fixture(scope="module")
+def private_server() -> Iterator[PostgresServer]:
+    """A server to stop and pause; a test that does so must resume it."""
+    with PostgresServer(durable=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def private_address(private_server: PostgresServer) -> Dsn:
+    """The DSN of a database with the tables on the private server."""
+    databases = Databases(private_server)
+    return Dsn(databases.address(databases.acquire(databases.migrated_template)))

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from cluster.postgres import PostgresServer
-from sqlalchemy import select
+import psycopg
+from sqlalchemy import Engine, Table, select
 
 from cloudconsole.operator.maintenance.postgres_copy import copy_to_postgres
 from cloudconsole.store.postgres.dsn import Dsn
@@ -17,10 +17,19 @@ from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import SqliteStore
 from tests.conftest import SAMPLE_TIME
 
-OnStep = Callable[[Step], object]
-
 NO_TABLES: list[str] = []
 """The schema of an empty database."""
+SCHEMA = """
+    SELECT c.relname, c.relkind::text, pg_get_indexdef(i.indexrelid)
+    FROM pg_class c LEFT JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relnamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT conname, conrelid::regclass::text, pg_get_constraintdef(oid) || convalidated
+    FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT tgname, tgrelid::regclass::text, tgenabled::text || pg_get_triggerdef(oid)
+    FROM pg_trigger WHERE NOT tgisinternal
+    ORDER BY 1, 2, 3
+"""
 EXTRA_ROWS = {
     "cloud": ("UPDATE tenants SET project = 'p1@https://identity.example.com' WHERE id = 1",),
     "activity": (
@@ -50,45 +59,32 @@ def fill_every_table(data: Path) -> Path:
     return data
 
 
-def copy(data: Path, address: str, on_step: OnStep = lambda step: None, *, while_served: bool = False) -> bool:
-    """Copy a store; return whether it was written to in the meantime."""
-    target = Dsn(address)
-    return copy_to_postgres(
-        SqliteStore(data), target, actor="tester", now=int(SAMPLE_TIME), while_served=while_served, on_progress=on_step
-    ).is_behind
+def copy(data: Path, address: str, on_step: Callable[[Step], object] = lambda step: None) -> None:
+    store, target, now = SqliteStore(data), Dsn(address), int(SAMPLE_TIME)
+    copy_to_postgres(store, target, actor="tester", now=now, while_served=False, on_progress=on_step)
 
 
 def sqlite_rows(data: Path) -> dict[str, list[Any]]:
     """Return every row of every table of an embedded store."""
     rows = {}
     for table, part in TABLES.items():
-        with opened(data, part) as engine, engine.begin() as connection:
-            rows[table.name] = [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+        with opened(data, part) as engine:
+            rows[table.name] = _rows(engine, table)
     return rows
 
 
 def postgres_rows(address: str) -> dict[str, list[Any]]:
     """Return every row of every table of a database."""
-    with opened_on_postgres(Dsn(address), None) as engine, engine.begin() as connection:
-        return {
-            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
-            for table in TABLES
-        }
+    with opened_on_postgres(Dsn(address), None) as engine:
+        return {table.name: _rows(engine, table) for table in TABLES}
 
 
-def schema_of(postgres: PostgresServer, database: str) -> list[Any]:
+def _rows(engine: Engine, table: Table) -> list[Any]:
+    with engine.begin() as connection:
+        return [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+
+
+def schema_of(address: str) -> list[Any]:
     """Return all tables, indexes, constraints and triggers, and whether they are enabled."""
-    return postgres.execute(
-        """
-        SELECT c.relname, c.relkind::text, pg_get_indexdef(i.indexrelid)
-        FROM pg_class c LEFT JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relnamespace = 'public'::regnamespace
-        UNION ALL
-        SELECT conname, conrelid::regclass::text, pg_get_constraintdef(oid) || convalidated
-        FROM pg_constraint WHERE connamespace = 'public'::regnamespace
-        UNION ALL
-        SELECT tgname, tgrelid::regclass::text, tgenabled::text || pg_get_triggerdef(oid)
-        FROM pg_trigger WHERE NOT tgisinternal
-        ORDER BY 1, 2, 3
-        """,
-        database,
-    )
+    with psycopg.connect(address) as connection:
+        return connection.execute(SCHEMA).fetchall()

@@ -1,8 +1,9 @@
 """Replicas that share a store, behind nginx."""
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPSConnection
 from pathlib import Path
@@ -13,6 +14,7 @@ from cluster.replica import Replica
 from sqlalchemy import select
 
 from cloudconsole.store.tables import access_audit
+from tests.e2e.raw_http import RawConnection
 from tests.harness import CERTIFICATES, HttpTransport, client_ssl_context
 from tests.stores import database_of, opened
 
@@ -21,13 +23,19 @@ CLIENT_ADDRESS: Final = "127.0.0.2"
 """A loopback address other than that of nginx."""
 
 
-class OverHttpFrom(HttpTransport):
-    """Requests from a chosen source address."""
+class ClientTransport(HttpTransport):
+    """Requests from the client's address."""
 
-    def __init__(self, base: str, address: str = CLIENT_ADDRESS) -> None:
+    def __init__(self, base: str) -> None:
         super().__init__(base)
-        host = base.removeprefix("https://")
-        self._connection = HTTPSConnection(host, timeout=120, context=client_ssl_context(), source_address=(address, 0))
+        host, source = base.removeprefix("https://"), (CLIENT_ADDRESS, 0)
+        self._connection = HTTPSConnection(host, timeout=120, context=client_ssl_context(), source_address=source)
+
+
+def raw_connection(nginx: Nginx) -> RawConnection:
+    """A raw connection over TLS."""
+    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=120)
+    return RawConnection(client_ssl_context().wrap_socket(plain, server_hostname="localhost"))
 
 
 @dataclass
@@ -35,6 +43,10 @@ class Site:
     nginx: Nginx
     replicas: list[Replica]
     data: Path
+
+    def access_lines(self) -> list[dict[str, Any]]:
+        """Return what nginx has written to its access log, without an incomplete last line."""
+        return [json.loads(line) for line in self.nginx.access_log.read_text().split("\n")[:-1]]
 
     def logins(self) -> list[tuple[str, str]]:
         """Return the address and request id of every login in the access audit."""
@@ -46,6 +58,15 @@ class Site:
 def log_lines(replica: Replica) -> list[dict[str, Any]]:
     """Return what a replica has logged so far, without an incomplete last line."""
     return [json.loads(line) for line in replica.log.read_text().split("\n")[:-1] if line.startswith("{")]
+
+
+def is_ready(base: str) -> bool:
+    """Return whether a console reports itself ready."""
+    with closing(HttpTransport(base)) as transport:
+        try:
+            return transport.send("GET", "/readyz", []).status == 200
+        except OSError:
+            return False
 
 
 @contextmanager

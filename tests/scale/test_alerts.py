@@ -2,6 +2,8 @@
 
 import re
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,8 +52,6 @@ def rejections(reason: str, per_minute: float) -> Series:
 REQUESTS = {f'cloudconsole_requests_total{{{LABELS},operation="GetUsageLimits",outcome="ok"}}': rising(6000)}
 OPERATION_LABELS = f'{LABELS},operation="GetUsageLimits"'
 UPSTREAM_LABELS = f'{LABELS},service="compute"'
-
-
 REPLICA_LABELS = {"job": "cloudconsole", "instance": "a:9464"}
 
 
@@ -63,14 +63,12 @@ class Case(NamedTuple):
     """When the rule is evaluated."""
 
 
-def gauge(metric: str, firing: float, normal: float) -> Case:
+def gauge(metric: str, firing: float, normal: float, values: Callable[[float], str] = steady) -> Case:
     name = f"{metric}{{{LABELS}}}"
-    return Case({name: steady(firing)}, {name: steady(normal)})
+    return Case({name: values(firing)}, {name: values(normal)})
 
 
-def counter(metric: str, firing: float, normal: float) -> Case:
-    name = f"{metric}{{{LABELS}}}"
-    return Case({name: rising(firing)}, {name: rising(normal)})
+counter = partial(gauge, values=rising)
 
 
 def logins(outcome: str, per_minute: float) -> Series:
@@ -171,11 +169,6 @@ def expected_alert(alert: str, labels: dict[str, str]) -> dict[str, Any]:
 
 def test_every_alert_has_a_case() -> None:
     assert set(CASES) == set(RULES)
-
-
-def test_promtool_accepts_the_rules() -> None:
-    result = subprocess.run(["promtool", "check", "rules", str(FILE)], capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("alert", CASES)

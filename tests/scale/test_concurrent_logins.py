@@ -34,14 +34,9 @@ CLIENT: Final = ClientInfo(NETWORK, "request")
 
 
 @pytest.fixture
-def stores(postgres: PostgresServer, migrated_template: str) -> list[PostgresStore]:
-    """One store per replica, over the same database."""
-    return [PostgresStore(Dsn(postgres.address(migrated_template))) for _ in range(2)]
-
-
-@pytest.fixture
-def engines(stores: list[PostgresStore]) -> Iterator[list[Engine]]:
-    opened = [store.open_engine("activity") for store in stores]
+def engines(address: Dsn) -> Iterator[list[Engine]]:
+    """One engine per replica, over the same database."""
+    opened = [PostgresStore(address).open_engine("activity") for _ in range(2)]
     yield opened
     for engine in opened:
         engine.dispose()
@@ -68,20 +63,17 @@ def session(name: str, *replaces: str) -> NewSession:
     return NewSession(hash_session_id(name), "seed", LATER, tuple(map(hash_session_id, replaces)))
 
 
-USERS: Final = [f"user-{number}" for number in range(30)]
-IPV6_NETWORKS: Final = [throttle_address(f"2001:db8:0:{number:x}::1") for number in range(30)]
-"""/64 networks within one /56."""
-
-
 def test_failures_in_a_wider_network_are_counted_up_to_the_limit(engines: list[Engine]) -> None:
     limit = NETWORK_FAILURES[56]
+    # /64 networks within one /56.
+    networks = [throttle_address(f"2001:db8:0:{number:x}::1") for number in range(30)]
 
     def fail(number: int) -> int:
         """Return how many attempts were counted."""
         activity, counted = ActivityStore(engines[number % 2]), 0
         for step in range(limit // 4):
-            network = IPV6_NETWORKS[(number * 7 + step) % len(IPV6_NETWORKS)]
-            attempt = LoginAttempt(USERS[(number + step) % len(USERS)], network, CLIENT)
+            network = networks[(number * 7 + step) % len(networks)]
+            attempt = LoginAttempt(f"user-{(number + step) % 30}", network, CLIENT)
             try:
                 activity.record_failure(attempt, None, NOW)
                 counted += 1
@@ -175,12 +167,14 @@ def test_other_errors_are_not_retried(engines: list[Engine]) -> None:
     assert len(attempts) == 1
 
 
-@pytest.mark.parametrize("table", ["access_audit", "login_failures", "operator_audit"])
-def test_log_table_ids_exceed_32_bits(postgres: PostgresServer, migrated_template: str, table: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("access_audit", "(at, event, address, request_id) VALUES (1, 'login', 'a', 'r')"),
+        ("login_failures", "(at, network, user_hash) VALUES (1, 'n', 'u')"),
+        ("operator_audit", "(at, actor, change) VALUES (1, 'ann', 'load')"),
+    ],
+)
+def test_log_table_ids_exceed_32_bits(postgres: PostgresServer, migrated_template: str, table: str, row: str) -> None:
     postgres.execute(f"SELECT setval('{table}_id_seq', {2**31})", migrated_template)
-    values = {
-        "access_audit": "(at, event, address, request_id) VALUES (1, 'login', 'a', 'r')",
-        "login_failures": "(at, network, user_hash) VALUES (1, 'n', 'u')",
-        "operator_audit": "(at, actor, change) VALUES (1, 'ann', 'load')",
-    }
-    assert postgres.execute(f"INSERT INTO {table} {values[table]} RETURNING id", migrated_template) == [(2**31 + 1,)]
+    assert postgres.execute(f"INSERT INTO {table} {row} RETURNING id", migrated_template) == [(2**31 + 1,)]

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from datetime import UTC
@@ -48,12 +48,8 @@ AuditEntries = list[tuple[str, str]]
 def import_line(number: int, source: str) -> dict[str, Any]:
     """Return one entry of an import file; every seventh resource has ended."""
     ended = {} if number % 7 else {"ended": "2026-03-01T00:00:00Z"}
-    values = {
-        "tenant": TENANTS[number % len(TENANTS)],
-        "id": f"{source}-{number}",
-        "kind": "volume",
-        "name": "imported",
-    }
+    tenant = TENANTS[number % len(TENANTS)]
+    values = {"tenant": tenant, "id": f"{source}-{number}", "kind": "volume", "name": "imported"}
     return {**values, "node": "hk-1", "size": 1 + number % 9, "started": "2026-02-01T00:00:00Z", **ended}
 
 
@@ -115,7 +111,7 @@ def change_resources(address: str, actor: str, times: int) -> AuditEntries:
             key = f"{actor}-{number}" if verb == "add" else keys.pop(rng.randrange(len(keys)))
             try:
                 with operator_transaction(engine, actor=actor, now=NOW) as transaction:
-                    done = _VERBS[verb](transaction, key, rng)
+                    done = change_resource(transaction, verb, key, rng)
             except OperatorError:
                 continue
             if done.changed:
@@ -125,19 +121,15 @@ def change_resources(address: str, actor: str, times: int) -> AuditEntries:
     return entries
 
 
-def _add(transaction: Any, key: str, rng: random.Random) -> ChangeResult:
-    values = {"tenant": rng.choice(TENANTS), "id": key, "kind": "volume", "name": key, "node": "hk-1"}
-    return RESOURCES.add(transaction, {**values, "size": rng.randrange(1, 99)})
-
-
-_VERBS: Final[dict[str, Callable[[Any, str, random.Random], ChangeResult]]] = {
-    "add": _add,
-    "change": lambda transaction, key, rng: RESOURCES.change(
-        transaction, key, {"size": rng.randrange(1, 99), "node": rng.choice(["hk-1", "hk-2"])}
-    ),
-    "end": lambda transaction, key, _rng: RESOURCES.end(transaction, key),
-    "remove": lambda transaction, key, _rng: RESOURCES.remove(transaction, key),
-}
+def change_resource(transaction: Any, verb: str, key: str, rng: random.Random) -> ChangeResult:
+    values = {"size": rng.randrange(1, 99), "node": rng.choice(["hk-1", "hk-2"])}
+    if verb == "add":
+        return RESOURCES.add(
+            transaction, {"tenant": rng.choice(TENANTS), "id": key, "kind": "volume", "name": key, **values}
+        )
+    if verb == "change":
+        return RESOURCES.change(transaction, key, values)
+    return (RESOURCES.end if verb == "end" else RESOURCES.remove)(transaction, key)
 
 
 # Invariants

@@ -28,7 +28,7 @@ from cloudconsole.server.config.settings import SETTINGS
 from tests.deploy.container_file import BUILD, FINAL, ROOT, environment, only
 from tests.e2e.processes import children_of, eventually
 from tests.harness import clean_environment
-from tests.scale.machines import is_ready
+from tests.scale.sites import is_ready
 from tests.stores import DATABASE_VARIABLE
 
 pytestmark = pytest.mark.slow
@@ -51,8 +51,6 @@ for directory in {hidden}; do chmod go+rx $root$directory; done
 """
 """Prepare the root for the build. The last line makes this machine's Python and packages readable for other users."""
 UNSHARE: Final = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
-
-
 PYTHON: Final = Path(sys.executable).resolve()
 PACKAGES: Final = Path(sysconfig.get_path("purelib"))
 BORROW_PACKAGES: Final = f"echo {PACKAGES} > $(echo /opt/cloudconsole/lib/python3.*/site-packages)/borrowed.pth"
@@ -131,14 +129,11 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running_container(directory: Path, image: Path, settings: dict[str, str], secret: str = "") -> Iterator[Container]:
     for name in ("layers", "volume"):
         (directory / name).mkdir()
-    port = allocate(["http"])["http"]
-    (directory / "steps.sh").write_text(
-        run_script(directory, image, {"CLOUDCONSOLE_PORT": str(port), **settings}, secret)
-    )
+    port, steps = allocate(["http"])["http"], directory / "steps.sh"
+    steps.write_text(run_script(directory, image, {"CLOUDCONSOLE_PORT": str(port), **settings}, secret))
     with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*UNSHARE, "/bin/sh", str(directory / "steps.sh")], env=clean_environment(), stdout=log, stderr=log
-        )
+        command = [*UNSHARE, "/bin/sh", str(steps)]
+        process = subprocess.Popen(command, env=clean_environment(), stdout=log, stderr=log)
     started = Container(process, f"http://127.0.0.1:{port}", directory / "volume", directory / "log")
     try:
         eventually(started.is_ready, tries=6000)
@@ -166,8 +161,9 @@ def test_console_runs_unprivileged_as_pid_1(container: Container) -> None:
 def test_only_the_volume_is_writable(container: Container) -> None:
     assert {file.name for file in container.volume.iterdir()} >= {"cloud.db", "activity.db"}
     assert {file.stat().st_uid for file in container.volume.iterdir()} == {10001}
-    (root,) = (line for line in mounts(container) if line.split()[1] == "/")
-    assert root.split()[3].split(",")[0] == "ro"
+    mounts = Path(f"/proc/{container.init}/mounts").read_text().splitlines()
+    (options,) = (options for _, folder, _, options, *_ in map(str.split, mounts) if folder == "/")
+    assert options.split(",")[0] == "ro"
 
 
 def test_declared_health_check_succeeds(container: Container) -> None:
@@ -189,7 +185,3 @@ def test_on_postgresql_nothing_is_written_to_the_volume(
     settings = {DATABASE_VARIABLE: postgres.address(migrated_template, password=False), PASSWORD_VARIABLE: SECRET}
     with running_container(tmp_path, image, settings, postgres.password) as started:
         assert not list(started.volume.iterdir())
-
-
-def mounts(container: Container) -> list[str]:
-    return Path(f"/proc/{container.init}/mounts").read_text().splitlines()

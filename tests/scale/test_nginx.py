@@ -1,11 +1,10 @@
 """The nginx configuration for operators, with TLS, in front of two replicas that share a store."""
 
-import json
 import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from shutil import copytree
 from uuid import uuid4
@@ -17,9 +16,9 @@ from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, NotFound
 from cloudconsole.spec.i18n import Language
 from tests.e2e.processes import eventually
-from tests.e2e.raw_http import RawConnection, chunked, request
+from tests.e2e.raw_http import RawConnection, request
 from tests.harness import CERTIFICATES, JSON, ApiClient, HttpTransport, Reply, client_ssl_context
-from tests.scale.sites import CLIENT_ADDRESS, OverHttpFrom, Site, log_lines, two_replica_site
+from tests.scale.sites import CLIENT_ADDRESS, ClientTransport, Site, log_lines, raw_connection, two_replica_site
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +29,14 @@ def site(fast_hash_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def client(site: Site) -> Iterator[ApiClient]:
-    with closing(OverHttpFrom(site.nginx.base)) as transport:
+    with closing(ClientTransport(site.nginx.base)) as transport:
         yield ApiClient(transport)
 
 
 @pytest.fixture
 def raw(site: Site) -> Iterator[RawConnection]:
-    """A raw connection over TLS."""
-    plain = socket.create_connection(("127.0.0.1", site.nginx.port), timeout=120)
-    with closing(RawConnection(client_ssl_context().wrap_socket(plain, server_hostname="localhost"))) as connection:
+    with closing(raw_connection(site.nginx)) as connection:
         yield connection
-
-
-def test_both_replicas_serve_one_session(site: Site, client: ApiClient) -> None:
-    client.login()
-    for _ in range(6):
-        assert client.call("GetUsageLimits").status == 200
-    for replica in site.replicas:
-        assert "ignoring forwarded headers" not in replica.log.read_text()
-        eventually(lambda: [line for line in log_lines(replica) if line.get("action") == "GetUsageLimits"])  # noqa: B023
 
 
 def test_http_2_is_supported(site: Site) -> None:
@@ -58,29 +46,23 @@ def test_http_2_is_supported(site: Site) -> None:
     assert done.stdout == "2 200"
 
 
-@pytest.mark.parametrize(("version", "is_supported"), [("TLSv1_1", False), ("TLSv1_2", True), ("TLSv1_3", True)])
+@pytest.mark.parametrize(
+    ("version", "ciphers", "is_supported"),
+    [
+        ("TLSv1_1", "DEFAULT:@SECLEVEL=0", False),
+        ("TLSv1_2", "DEFAULT:@SECLEVEL=0", True),
+        ("TLSv1_2", "ECDHE+AES:!AESGCM:!AESCCM", False),
+        ("TLSv1_3", "DEFAULT", True),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tls_older_than_1_2_is_rejected(site: Site, version: str, is_supported: bool) -> None:
+def test_tls_older_than_1_2_and_cbc_are_rejected(site: Site, version: str, ciphers: str, is_supported: bool) -> None:
     context = client_ssl_context()
-    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    context.set_ciphers(ciphers)
     context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
-    try:
-        with context.wrap_socket(
-            socket.create_connection(("127.0.0.1", site.nginx.port), timeout=120), server_hostname="localhost"
-        ):
-            supported = True
-    except (ssl.SSLError, ConnectionError):
-        supported = False
-    assert supported == is_supported
-
-
-def test_tls_1_2_rejects_a_client_that_offers_only_cbc(site: Site) -> None:
-    context = client_ssl_context()
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers("ECDHE+AES:!AESGCM:!AESCCM")
     plain = socket.create_connection(("127.0.0.1", site.nginx.port), timeout=120)
-    with plain, pytest.raises(ssl.SSLError, match="HANDSHAKE_FAILURE"):
-        context.wrap_socket(plain, server_hostname="localhost")
+    with plain, nullcontext() if is_supported else pytest.raises((ssl.SSLError, ConnectionError)):
+        context.wrap_socket(plain, server_hostname="localhost").close()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
@@ -125,8 +107,7 @@ def assert_has_security_headers(reply: Reply) -> None:
 
 def test_access_audit_has_the_client_address(site: Site, client: ApiClient) -> None:
     assert client.login().status == 200
-    (address, _), *_ = reversed(site.logins())
-    assert address == CLIENT_ADDRESS
+    assert site.logins()[-1][0] == CLIENT_ADDRESS
 
 
 SPOOFED = {
@@ -141,7 +122,7 @@ SPOOFED = {
 @pytest.mark.parametrize("twice", [False, True])
 def test_forwarded_headers_from_clients_are_replaced(site: Site, twice: bool) -> None:
     name = uuid4().hex
-    with closing(OverHttpFrom(site.nginx.base)) as transport:
+    with closing(ClientTransport(site.nginx.base)) as transport:
         headers = [*SPOOFED.items()] * (1 + twice)
         reply = transport.send("GET", "/api/", [*headers, ("X-Request-ID", name)])
     assert reply.data["regions"] == [f"{site.nginx.base}/v3"]
@@ -167,14 +148,6 @@ def test_oversized_body_gets_the_consoles_error(client: ApiClient, language: Lan
     reply = client.send("POST", "/api/", {"Content-Type": JSON, "Accept-Language": accept_language}, OVERSIZED)
     assert reply.status == 413
     assert_is_error(reply, BodyTooLarge(65_536), language)
-
-
-def test_oversized_chunked_body_gets_the_consoles_error(raw: RawConnection) -> None:
-    headers = [("Content-Type", JSON), ("Transfer-Encoding", "chunked")]
-    raw.send(request("POST", "/api/", headers, chunked([OVERSIZED])))
-    reply = raw.answer()
-    assert reply.status == 413
-    assert_is_error(reply, BodyTooLarge(65_536), "en")
 
 
 def test_large_headers_are_forwarded(raw: RawConnection) -> None:
@@ -205,15 +178,11 @@ def test_the_access_log_has_request_ids_and_requested_paths_but_no_query(site: S
     name = uuid4().hex
     rejected = f"/metrics/../readyz/../{name}/../metrics"
     assert client.send("GET", f"{rejected}?secret=1").status == 404
-    eventually(lambda: next((line for line in access_lines(site) if line["path"] == rejected), None))
+    eventually(lambda: next((line for line in site.access_lines() if line["path"] == rejected), None))
     client.send("GET", "/api/?secret=1", {"X-Request-ID": name})
-    line = eventually(lambda: next((line for line in access_lines(site) if line["request_id"] == name), None))
+    line = eventually(lambda: next((line for line in site.access_lines() if line["request_id"] == name), None))
     assert (line["address"], line["path"], line["status"]) == (CLIENT_ADDRESS, "/api/", 200)
     assert "secret" not in site.nginx.access_log.read_text()
-
-
-def access_lines(site: Site) -> list[dict[str, object]]:
-    return [json.loads(line) for line in site.nginx.access_log.read_text().split("\n")[:-1]]
 
 
 def assert_is_error(reply: Reply, error: ApiError, language: Language) -> None:
@@ -223,5 +192,4 @@ def assert_is_error(reply: Reply, error: ApiError, language: Language) -> None:
     assert reply.header("cache-control") == "no-store"
     assert reply.header("strict-transport-security") == "max-age=31536000"
     assert reply.header("x-request-id")
-    for name, value in SECURITY_HEADERS:
-        assert reply.header(name.decode()) == value.decode()
+    assert_has_security_headers(reply)

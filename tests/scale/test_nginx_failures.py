@@ -1,11 +1,12 @@
-"""nginx with failing replicas and excessive clients: no POST is repeated, errors look like the console's."""
+"""nginx with failing or restarting replicas and excessive clients: no POST is repeated, errors are the console's."""
 
-import json
 import socket
+import socketserver
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -18,10 +19,76 @@ from cluster.nginx import Nginx
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from tests.e2e.processes import eventually
-from tests.e2e.raw_http import RawConnection, request
-from tests.harness import FORM, JSON, ApiClient, HttpTransport, Reply, client_ssl_context
-from tests.scale.sites import CERTIFICATE_PAIR, Site, two_replica_site
-from tests.scale.upstreams import Behaviour, Upstream, disconnect, respond, upstream
+from tests.e2e.raw_http import request
+from tests.harness import FORM, JSON, ApiClient, HttpTransport, Reply
+from tests.scale.sites import CERTIFICATE_PAIR, Site, raw_connection, two_replica_site
+
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+@dataclass
+class Upstream:
+    """`requests` are the complete ones, in order; `methods` includes those of incomplete ones."""
+
+    base: str = ""
+    methods: list[str] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
+
+
+Behaviour = Callable[[Any], None]
+"""What to do with a connection after reading its request."""
+
+
+def respond(connection: Any) -> None:
+    connection.sendall(RESPONSE)
+
+
+def disconnect(connection: Any) -> None:
+    """Close the connection, like a console that is killed while it handles a request."""
+
+
+@contextmanager
+def upstream(behave: Behaviour) -> Iterator[Upstream]:
+    """Run a server that reads a request, behaves like this, and closes the connection."""
+    observed = Upstream()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            request = _read_request(self.request, observed.methods)
+            if request:
+                observed.requests.append(request)
+                behave(self.request)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        request_queue_size = 200
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        observed.base = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield observed
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _read_request(connection: Any, methods: list[str]) -> bytes:
+    request = b""
+    while b"\r\n\r\n" not in request:
+        piece = connection.recv(65536)
+        if not piece:
+            return b""
+        request += piece
+    head, _, body = request.partition(b"\r\n\r\n")
+    methods.append(head.split()[0].decode())
+    lengths = [
+        int(line.partition(b":")[2]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
+    ]
+    while lengths and len(body) < lengths[0]:
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body
 
 
 class LimitedNginx(Nginx):
@@ -55,11 +122,6 @@ def send(nginx: Nginx, method: str, path: str = "/api/", body: bytes = b"") -> R
         return transport.send(method, path, [("Content-Type", JSON)], body)
 
 
-def raw(nginx: Nginx) -> RawConnection:
-    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=120)
-    return RawConnection(client_ssl_context().wrap_socket(plain, server_hostname="localhost"))
-
-
 @pytest.mark.parametrize("path", ["/auth/login/", "/auth/logout/", "/admin/sign-in/", "/admin/tenants/add/", "/other/"])
 def test_post_that_was_sent_is_never_retried(start_nginx: StartNginx, path: str) -> None:
     nginx, upstreams = start_nginx(disconnect, disconnect)
@@ -69,9 +131,7 @@ def test_post_that_was_sent_is_never_retried(start_nginx: StartNginx, path: str)
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", b""), ("POST", b"{}")])
-def test_interrupted_get_or_action_is_retried_on_another_replica(
-    start_nginx: StartNginx, method: str, body: bytes
-) -> None:
+def test_interrupted_get_or_action_is_retried_elsewhere(start_nginx: StartNginx, method: str, body: bytes) -> None:
     """All actions are read-only."""
     nginx, (broken, healthy) = start_nginx(disconnect, respond)
     assert [send(nginx, method, body=body).status for _ in range(4)] == [200] * 4
@@ -79,34 +139,31 @@ def test_interrupted_get_or_action_is_retried_on_another_replica(
     assert len(healthy.requests) == 4
 
 
-@pytest.mark.parametrize("path", ["/api", "/auth/logout"])
-def test_path_without_trailing_slash_reaches_the_console(start_nginx: StartNginx, path: str) -> None:
-    nginx, (healthy,) = start_nginx(respond)
-    assert send(nginx, "POST", path, body=b"{}").status == 200
-    assert [each.split()[1] for each in healthy.requests] == [path.encode()]
-
-
-def test_post_that_was_not_sent_is_retried_on_another_replica(start_nginx: StartNginx) -> None:
-    nginx, (healthy,) = start_nginx(respond)
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """The URL of a replica that does not listen."""
     with socket.socket() as not_listening:
         not_listening.bind(("127.0.0.1", 0))
-        nginx.replicas = [f"http://127.0.0.1:{not_listening.getsockname()[1]}", healthy.base]
-        nginx.restart()
-        assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
+        yield f"http://127.0.0.1:{not_listening.getsockname()[1]}"
+
+
+def test_post_that_was_not_sent_is_retried_on_another_replica(start_nginx: StartNginx, nobody: str) -> None:
+    nginx, (healthy,) = start_nginx(respond)
+    nginx.replicas = [nobody, healthy.base]
+    nginx.restart()
+    assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
     assert len(healthy.requests) == 4
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_request_that_reached_no_replica_gets_retry_after(start_nginx: StartNginx, method: str) -> None:
+@pytest.mark.parametrize(("method", "body"), [("GET", b""), ("POST", b"{}")])
+def test_request_to_no_replica_gets_retry_after(start_nginx: StartNginx, nobody: str, method: str, body: bytes) -> None:
     """No replica listens: each is tried once, then all are considered down for a while."""
     nginx, _ = start_nginx(respond)
-    with socket.socket() as not_listening:
-        not_listening.bind(("127.0.0.1", 0))
-        nginx.replicas = [f"http://127.0.0.1:{not_listening.getsockname()[1]}"] * 2
-        nginx.restart()
-        replies = [send(nginx, method, body=b"{}" if method == "POST" else b"") for _ in range(6)]
-    assert {(reply.status, reply.header("retry-after")) for reply in replies} == {(503, "1")}
-    assert {reply.body for reply in replies} == {envelope.error(Unavailable(), "en")}
+    nginx.replicas = [nobody] * 2
+    nginx.restart()
+    replies = [send(nginx, method, body=body) for _ in range(6)]
+    expected = 503, "1", envelope.error(Unavailable(), "en")
+    assert {(reply.status, reply.header("retry-after"), reply.body) for reply in replies} == {expected}
 
 
 def test_503_of_a_replica_is_forwarded_without_a_retry(start_nginx: StartNginx) -> None:
@@ -121,7 +178,7 @@ def test_503_of_a_replica_is_forwarded_without_a_retry(start_nginx: StartNginx) 
 
 def test_slow_sender_does_not_occupy_a_replica(start_nginx: StartNginx) -> None:
     nginx, (healthy,) = start_nginx(respond)
-    with closing(raw(nginx)) as slow:
+    with closing(raw_connection(nginx)) as slow:
         slow.send(request("POST", "/api/", [("Content-Length", "4")], b"{}"))
         assert send(nginx, "GET").status == 200
         assert healthy.methods == ["GET"]
@@ -140,7 +197,7 @@ def test_slow_reader_does_not_occupy_a_replica(start_nginx: StartNginx) -> None:
         upstream_done.set()
 
     nginx, _ = start_nginx(respond_at_length)
-    with closing(raw(nginx)) as slow:
+    with closing(raw_connection(nginx)) as slow:
         slow.send(request("GET", "/api/"))
         assert upstream_done.wait(timeout=120)
 
@@ -152,7 +209,7 @@ def test_excessive_request_rate_is_rejected_and_logins_have_a_lower_limit(
     start_nginx: StartNginx, method: str, path: str, burst: int
 ) -> None:
     nginx, _ = start_nginx(respond, limits=True)
-    with closing(raw(nginx)) as client:
+    with closing(raw_connection(nginx)) as client:
         client.send(request(method, path, [("Content-Length", "0")]) * (burst + 20))
         replies = [client.answer() for _ in range(burst + 20)]
     assert [reply.status for reply in replies[: burst + 1]] == [200] * (burst + 1)
@@ -172,7 +229,7 @@ def test_too_many_connections_per_client_are_rejected(start_nginx: StartNginx) -
 
     nginx, (healthy,) = start_nginx(respond_later, limits=True)
     with ExitStack() as connections:
-        clients = [connections.enter_context(closing(raw(nginx))) for _ in range(101)]
+        clients = [connections.enter_context(closing(raw_connection(nginx))) for _ in range(101)]
         for each in clients:
             each.send(request("GET", "/api/"))
         eventually(lambda: len(healthy.requests) == 100)
@@ -240,7 +297,36 @@ def test_frozen_replica_is_skipped(site: Site) -> None:
             assert [api.call("GetUsageLimits").status for _ in range(8)] == [200] * 8
         finally:
             frozen.resume()
-    lines = [json.loads(line) for line in site.nginx.access_log.read_text().split("\n")[:-1]]
+    lines = site.access_lines()
     tried = [line["replica"].split(", ") for line in lines if line["path"] == "/api/" and line["method"] == "POST"]
     address = frozen.base.removeprefix("http://")
     assert any(replicas[0] == address and len(replicas) > 1 for replicas in tried)
+
+
+def test_restart_of_a_replica_causes_no_502(fast_hash_store: Path, tmp_path: Path) -> None:
+    """Under load, clients see success or 503 with `Retry-After`."""
+    done, seen = threading.Event(), [list[Reply]() for _ in range(4)]
+
+    def use_sessions(nginx: Nginx, replies: list[Reply]) -> None:
+        """Open and use a session repeatedly, each time over a new connection; nginx does not retry these POSTs."""
+        while not done.is_set():
+            with closing(HttpTransport(nginx.base)) as transport:
+                api = ApiClient(transport)
+                replies += [api.open(), api.login(), api.call("GetUsageLimits"), api.logout()]
+
+    settings = {"workers": 2, "metrics": "127.0.0.1:0", "access_log": False}
+    data = copytree(fast_hash_store, tmp_path / "data")
+    with two_replica_site(data, settings) as site, ThreadPoolExecutor(len(seen)) as threads:
+        clients = [threads.submit(use_sessions, site.nginx, replies) for replies in seen]
+        try:
+            for replica in site.replicas:
+                enough = [len(replies) + 5 for replies in seen]
+                eventually(lambda: all(len(each) > count for each, count in zip(seen, enough, strict=True)))  # noqa: B023
+                replica.restart()
+        finally:
+            done.set()
+        for client in clients:
+            client.result()
+    outcomes = {(reply.status, reply.header("retry-after")) for replies in seen for reply in replies}
+    # A login that got 503 leaves the client without a session.
+    assert outcomes <= {(200, None), (503, "1"), (401, None), (403, None)}

@@ -6,8 +6,7 @@ No latency is asserted, since machines may be busy; the benchmark measures it.
 import resource
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from pathlib import Path
@@ -43,14 +42,7 @@ COPY_SESSION = """
     FROM sessions, generate_series(0, %(number)s - 1) AS number
     WHERE id_hash = sha256(convert_to(%(session)s, 'UTF8'))
 """
-ON_BOTH_STORES = pytest.mark.parametrize("flags", ["embedded", "postgresql"], indirect=True)
-
-
-@pytest.fixture
-def flags(request: pytest.FixtureRequest) -> list[str]:
-    """Flags of the console; its store is embedded unless a test selects PostgreSQL."""
-    database = request.getfixturevalue("sample_dsn") if getattr(request, "param", None) == "postgresql" else None
-    return ["--access-log", "false", *([] if database is None else ["--database", database])]
+ON_BOTH_STORES = pytest.mark.parametrize("console", ["embedded", "postgresql"], indirect=True)
 
 
 @pytest.fixture
@@ -63,9 +55,11 @@ def sample_dsn(postgres: PostgresServer, migrated_template: str) -> str:
 
 
 @pytest.fixture
-def console(flags: list[str], request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunningServer]:
-    """A server with real password hashes; a test may add flags."""
-    with running_server(tmp_path, *flags, *getattr(request, "param", ()), is_first=True) as server:
+def console(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunningServer]:
+    """A server with real password hashes; its store is embedded unless a test selects PostgreSQL."""
+    is_embedded = getattr(request, "param", "embedded") == "embedded"
+    database = [] if is_embedded else ["--database", request.getfixturevalue("sample_dsn")]
+    with running_server(tmp_path, "--access-log", "false", *database, is_first=True) as server:
         yield server
 
 
@@ -87,23 +81,22 @@ def _cookies(client: ApiClient) -> SessionCookies:
     return SessionCookies(client.cookies["sessionid"], client.token)
 
 
+def processes(server: RunningServer) -> list[Path]:
+    """Return the /proc directories of the server's processes."""
+    return [Path(f"/proc/{each}") for each in {server.process.pid} | children_of(server.process.pid)]
+
+
 def peak_memory_mb(server: RunningServer) -> float:
     """Return the peak memory of the server's largest process."""
-    processes = {server.process.pid} | children_of(server.process.pid)
-    lines = [Path(f"/proc/{each}/status").read_text().splitlines() for each in processes]
-    return max(int(line.split()[1]) for each in lines for line in each if line.startswith("VmHWM:")) / 1024
-
-
-def open_files(server: RunningServer) -> int:
-    processes = {server.process.pid} | children_of(server.process.pid)
-    return sum(len(list(Path(f"/proc/{each}/fd").iterdir())) for each in processes)
+    lines = [line for each in processes(server) for line in (each / "status").read_text().splitlines()]
+    return max(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 @contextmanager
-def bounded_memory(server: RunningServer, megabytes: int = MAX_GROWTH_MB) -> Iterator[None]:
+def bounded_memory(server: RunningServer) -> Iterator[None]:
     before = peak_memory_mb(server)
     yield
-    assert peak_memory_mb(server) - before < megabytes
+    assert peak_memory_mb(server) - before < MAX_GROWTH_MB
 
 
 def sustainable_rate(port: int, action: bytes) -> float:
@@ -115,10 +108,8 @@ def sustainable_rate(port: int, action: bytes) -> float:
     return len(result.responses)
 
 
-def check_responses(result: LoadResult, *, allowed: Sequence[int] = (200, 503)) -> None:
-    """Check that every request got a response, and every rejection a `Retry-After`."""
-    assert set(result.statuses) <= set(allowed)
-    assert result.statuses[200] > 0
+def check_every_request_got_a_response(result: LoadResult) -> None:
+    """And every rejection a `Retry-After`."""
     assert (result.lost, result.timed_out, result.without_retry_after) == (0, 0, 0)
 
 
@@ -142,13 +133,13 @@ def test_ten_times_the_sustainable_rate_is_shed(console: RunningServer, demo: Ap
         with LoadGenerator(console.port, CONNECTIONS) as generator:
             generator.warm_up()
             result = generator.send([action], FACTOR * rate, OVERLOAD_SECONDS, timeout=120)
-        check_responses(result)
-        assert result.statuses[503] > 0
+        assert set(result.statuses) == {200, 503}
+        check_every_request_got_a_response(result)
         check_normal_service(console.port, action)
     assert demo.call("GetUrlList").status == 200
 
 
-@pytest.mark.parametrize("flags", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("console", ["postgresql"], indirect=True)
 @pytest.mark.parametrize(("is_real", "status"), [(False, 401), (True, 200)])
 def test_flood_of_uncached_sessions_is_shed(
     console: RunningServer, demo: ApiClient, sample_dsn: str, is_real: bool, status: int
@@ -167,31 +158,8 @@ def test_flood_of_uncached_sessions_is_shed(
             generator.warm_up()
             result = generator.send(requests, 20_000, OVERLOAD_SECONDS, timeout=120)
         assert set(result.statuses) == {status, 503}
-        assert (result.lost, result.timed_out, result.without_retry_after) == (0, 0, 0)
+        check_every_request_got_a_response(result)
         check_normal_service(console.port, usage_request(demo))
-
-
-def test_health_checks_succeed_during_overload(console: RunningServer, demo: ApiClient) -> None:
-    action, health_statuses = usage_request(demo), Counter[int]()
-    with LoadGenerator(console.port, CONNECTIONS) as generator:
-        generator.warm_up()
-        done = threading.Event()
-
-        def poll_health() -> None:
-            transport = HttpTransport(console.base)
-            while not done.is_set():
-                health_statuses.update(transport.send("GET", path, []).status for path in ("/healthz", "/readyz"))
-            transport.close()
-
-        poller = threading.Thread(target=poll_health)
-        poller.start()
-        try:
-            result = generator.send([action], 50_000, OVERLOAD_SECONDS)
-        finally:
-            done.set()
-            poller.join()
-    assert result.statuses[503] > 0
-    assert set(health_statuses) == {200}
 
 
 @ON_BOTH_STORES
@@ -228,4 +196,4 @@ def test_five_thousand_idle_connections_are_accepted(console: RunningServer, dem
         assert result.statuses == {200: count}
         assert demo.call("GetUsageLimits").status == 200
         assert set(idle.send([usage_request(demo)], 500, 2).statuses) == {200}
-    eventually(lambda: open_files(console) < IDLE_FILES)
+    eventually(lambda: sum(len(list((each / "fd").iterdir())) for each in processes(console)) < IDLE_FILES)

@@ -1,14 +1,19 @@
-"""A change lease over a real database, with a manual clock and manual polls."""
+"""A change lease over a real database, with a manual clock and manual polls; tests as coroutines."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Any, ParamSpec
 
 import psycopg
+from cluster.postgres import PostgresServer
 
 from cloudconsole.store.postgres import change_poller
 from cloudconsole.store.postgres.change_poller import ChangeLease
 from cloudconsole.store.postgres.dsn import Dsn
+
+Parameters = ParamSpec("Parameters")
 
 TIMEOUT = 120
 REPLACE_CHANGE_LOG = (
@@ -72,8 +77,28 @@ def execute(address: Dsn, *statements: str) -> None:
             connection.execute(statement)
 
 
-async def wait_until_held(lease: ChangeLease) -> None:
-    """Wait until a background poll has succeeded."""
+def async_test(function: Callable[Parameters, Coroutine[Any, Any, None]]) -> Callable[Parameters, None]:
+    """Run a test that is a coroutine on an event loop of its own."""
+
+    @wraps(function)
+    def test(*arguments: Parameters.args, **fixtures: Parameters.kwargs) -> None:
+        asyncio.run(function(*arguments, **fixtures))
+
+    return test
+
+
+@asynccontextmanager
+async def unavailable(server: PostgresServer, fault: str) -> AsyncIterator[None]:
+    """A server is stopped or paused meanwhile."""
+    await asyncio.to_thread(getattr(server, fault))
+    try:
+        yield
+    finally:
+        await asyncio.to_thread({"stop": server.start, "pause": server.resume}[fault])
+
+
+async def wait_until(is_true: Callable[[], object]) -> None:
+    """Wait for what has no event."""
     async with asyncio.timeout(TIMEOUT):
-        while not lease.is_held:  # noqa: ASYNC110 - there is no event for it
+        while not is_true():  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.02)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from types import ModuleType
 
 import psycopg
 import pytest
@@ -18,9 +18,11 @@ from tests.scale.postgres.manual_lease import (
     REPLACE_CHANGE_LOG,
     TIMEOUT,
     ManualLease,
+    async_test,
     execute,
     manual_lease,
-    wait_until_held,
+    unavailable,
+    wait_until,
 )
 
 ONE, TWO = 1, 2
@@ -31,8 +33,10 @@ SESSIONS = """
     INSERT INTO sessions (id_hash, account_id, account_version, csrf_seed, seen_at, expires_at)
     VALUES ('s1', 1, 1, 'seed', 1, 99999999999), ('s2', 1, 1, 'seed', 1, 99999999999)
 """
-CHANGE_ONE = "UPDATE tenants SET disabled = true WHERE id = 1"
+CHANGE_BOTH = "UPDATE tenants SET disabled = true"
+CHANGE_ONE = f"{CHANGE_BOTH} WHERE id = 1"
 MAX_LISTED = 1000
+MANY_URLS = f"SELECT n::text, 1, 'link', 'https://a.example/' FROM generate_series(0, {MAX_LISTED}) AS n"
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +65,10 @@ def changes_after(address: Dsn, *statements: str) -> list[int | bytes]:
     ("statement", "changed"),
     [
         ("SELECT 1", []),
-        ("UPDATE tenants SET disabled = true WHERE id = 1", [ONE]),
-        ("UPDATE tenants SET disabled = true", [ONE, TWO]),
+        (CHANGE_ONE, [ONE]),
+        (CHANGE_BOTH, [ONE, TWO]),
         ("INSERT INTO urls (id, tenant_id, type, url) VALUES ('u', 2, 'link', 'https://a.example/')", [TWO]),
+        (f"INSERT INTO urls (id, tenant_id, type, url) {MANY_URLS}", [ONE]),
         ("INSERT INTO urls (id, type, url) VALUES ('u', 'link', 'https://a.example/')", EVERYTHING),
         ("INSERT INTO nodes (name) VALUES ('n')", EVERYTHING),
         ("DELETE FROM sessions WHERE id_hash = 's1'", [S1]),
@@ -83,40 +88,47 @@ def test_ended_session_is_reported_even_if_long_expired(address: Dsn) -> None:
 # Mass changes
 
 
-def _sessions(count: int) -> str:
-    return f"""
-        INSERT INTO sessions SELECT n::text::bytea, 1, 1, 'seed', 1, 1 FROM generate_series(1, {count}) AS n
-    """
+SESSION_ROWS = "INSERT INTO sessions SELECT n::text::bytea, 1, 1, 'seed', 1, 1 FROM generate_series(11, {}) AS n"
+TENANT_ROWS = "INSERT INTO tenants (id, name) SELECT n, n::text FROM generate_series(11, {}) AS n"
 
 
-@pytest.mark.parametrize(("others", "changed"), [(MAX_LISTED - 1, [S1]), (MAX_LISTED, EVERYTHING)])
-def test_ending_too_many_sessions_invalidates_everything(address: Dsn, others: int, changed: list[object]) -> None:
-    execute(address, SESSIONS, _sessions(others))
-    assert changes_after(address, "DELETE FROM sessions WHERE expires_at = 1 OR id_hash = 's1'") == changed
-
-
-@pytest.mark.parametrize(("others", "changed"), [(MAX_LISTED - 1, [ONE]), (MAX_LISTED, EVERYTHING)])
-def test_changing_too_many_tenants_invalidates_everything(populated: Dsn, others: int, changed: list[object]) -> None:
-    execute(populated, f"INSERT INTO tenants (id, name) SELECT n, n::text FROM generate_series(11, {10 + others}) AS n")
-    assert changes_after(populated, "UPDATE tenants SET disabled = true WHERE id <> 2") == changed
-
-
-def test_many_rows_of_one_tenant_invalidate_only_that_tenant(populated: Dsn) -> None:
-    many = f"SELECT n::text, 1, 'link', 'https://a.example/' FROM generate_series(0, {MAX_LISTED}) AS n"
-    assert changes_after(populated, f"INSERT INTO urls (id, tenant_id, type, url) {many}") == [ONE]
+@pytest.mark.parametrize("others", [MAX_LISTED - 1, MAX_LISTED])
+@pytest.mark.parametrize(
+    ("rows", "change", "first"),
+    [
+        (SESSION_ROWS, "DELETE FROM sessions WHERE expires_at = 1 OR id_hash = 's1'", S1),
+        (TENANT_ROWS, f"{CHANGE_BOTH} WHERE id <> 2", ONE),
+    ],
+)
+def test_too_many_changes_of_one_transaction_invalidate_everything(
+    populated: Dsn, others: int, rows: str, change: str, first: object
+) -> None:
+    execute(populated, rows.format(10 + others))
+    assert changes_after(populated, change) == (EVERYTHING if others == MAX_LISTED else [first])
 
 
 def test_mass_session_end_does_not_wait_for_shared_changes(address: Dsn) -> None:
-    execute(address, _sessions(MAX_LISTED + 1))
+    execute(address, SESSION_ROWS.format(11 + MAX_LISTED))
     with psycopg.connect(address.conninfo()) as first:
         first.execute("INSERT INTO nodes (name) VALUES ('n')")
         execute(address, "SET lock_timeout = '1s'", "DELETE FROM sessions")
 
 
-def test_too_many_changes_per_poll_invalidate_everything(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_log_reader, "MAX_CHANGES_PER_POLL", 1)
+@pytest.mark.parametrize(
+    ("module", "limit"), [(change_log_reader, "MAX_CHANGES_PER_POLL"), (change_poller, "MAX_KNOWN_CHANGES")]
+)
+def test_too_many_changes_invalidate_everything(
+    populated: Dsn, monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str
+) -> None:
+    monkeypatch.setattr(module, limit, 1)
     assert changes_after(populated, CHANGE_ONE) == [ONE]
-    assert changes_after(populated, "UPDATE tenants SET disabled = true") == EVERYTHING
+    assert changes_after(populated, CHANGE_BOTH) == EVERYTHING
+
+
+def test_long_pause_by_the_server_clock_invalidates_everything(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert changes_after(populated, CHANGE_ONE) == [ONE]
+    monkeypatch.setattr(change_log_reader, "RETENTION_SECONDS", 0)
+    assert changes_after(populated, CHANGE_ONE) == EVERYTHING
 
 
 # Concurrency and lost polls
@@ -142,28 +154,24 @@ def test_change_log_is_in_the_schema_of_the_tables(postgres: PostgresServer, dat
     assert changes_after(address, "SET search_path = public", CHANGE_ONE.replace("tenants", "console.tenants")) == [ONE]
 
 
-def test_long_transaction_hides_no_earlier_commit(populated: Dsn) -> None:
-    async def poll() -> list[list[int | bytes]]:
-        async with manual_lease(populated) as manual:
-            with psycopg.connect(populated.conninfo()) as first:
-                first.execute("UPDATE tenants SET disabled = true WHERE id = 1")
-                execute(populated, "UPDATE tenants SET disabled = true WHERE id = 2")
-                seen = [await manual.changed(*EVERYTHING), await manual.changed(*EVERYTHING)]
-            return [*seen, await manual.changed(*EVERYTHING), await manual.changed(*EVERYTHING)]
-
-    assert asyncio.run(poll()) == [[TWO], [], [ONE], []]
+@async_test
+async def test_long_transaction_hides_no_earlier_commit(populated: Dsn) -> None:
+    async with manual_lease(populated) as manual:
+        with psycopg.connect(populated.conninfo()) as first:
+            first.execute(CHANGE_ONE)
+            execute(populated, f"{CHANGE_BOTH} WHERE id = 2")
+            assert [await manual.changed(*EVERYTHING), await manual.changed(*EVERYTHING)] == [[TWO], []]
+        assert [await manual.changed(*EVERYTHING), await manual.changed(*EVERYTHING)] == [[ONE], []]
 
 
-def test_valid_lease_needs_no_poll(populated: Dsn) -> None:
-    async def poll() -> bool:
-        async with manual_lease(populated) as manual:
-            execute(populated, "UPDATE tenants SET disabled = true")
-            before = manual.lease.latest
-            manual.clock.moment += change_poller.LEASE_SECONDS * 0.9
-            await manual.lease.poll()
-            return manual.lease.latest == before
-
-    assert asyncio.run(poll())
+@async_test
+async def test_valid_lease_needs_no_poll(populated: Dsn) -> None:
+    async with manual_lease(populated) as manual:
+        execute(populated, CHANGE_BOTH)
+        before = manual.lease.latest
+        manual.clock.moment += change_poller.LEASE_SECONDS * 0.9
+        await manual.lease.poll()
+        assert manual.lease.latest == before
 
 
 def test_lost_connection_invalidates_everything(populated: Dsn) -> None:
@@ -171,29 +179,19 @@ def test_lost_connection_invalidates_everything(populated: Dsn) -> None:
     assert changes_after(populated, f"{cut} AND (datname, usename) = (current_database(), current_user)") == EVERYTHING
 
 
-def test_long_time_without_polls_invalidates_everything(populated: Dsn) -> None:
-    async def poll() -> list[int | bytes]:
-        async with manual_lease(populated) as manual:
-            manual.clock.moment += RETENTION_SECONDS
-            return await manual.changed(*EVERYTHING)
-
-    assert asyncio.run(poll()) == EVERYTHING
+@async_test
+async def test_long_time_without_polls_invalidates_everything(populated: Dsn) -> None:
+    async with manual_lease(populated) as manual:
+        manual.clock.moment += RETENTION_SECONDS
+        assert await manual.changed(*EVERYTHING) == EVERYTHING
 
 
-def test_long_pause_by_the_server_clock_invalidates_everything(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert changes_after(populated, CHANGE_ONE) == [ONE]
-    monkeypatch.setattr(change_log_reader, "RETENTION_SECONDS", 0)
-    assert changes_after(populated, CHANGE_ONE) == EVERYTHING
-
-
-def test_replaced_change_log_invalidates_everything(populated: Dsn) -> None:
-    async def poll() -> list[object]:
-        async with manual_lease(populated) as manual:
-            before = [await manual.changed(*EVERYTHING), manual.other_servers]
-            await asyncio.to_thread(execute, populated, *REPLACE_CHANGE_LOG)
-            return [before, [await manual.changed(*EVERYTHING), manual.other_servers]]
-
-    assert asyncio.run(poll()) == [[[], 0], [EVERYTHING, 1]]
+@async_test
+async def test_replaced_change_log_invalidates_everything(populated: Dsn) -> None:
+    async with manual_lease(populated) as manual:
+        assert (await manual.changed(*EVERYTHING), manual.other_servers) == ([], 0)
+        execute(populated, *REPLACE_CHANGE_LOG)
+        assert (await manual.changed(*EVERYTHING), manual.other_servers) == (EVERYTHING, 1)
 
 
 def test_lease_clock_includes_suspension(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,66 +202,44 @@ def test_lease_clock_includes_suspension(monkeypatch: pytest.MonkeyPatch) -> Non
     assert change_poller.elapsed_seconds() == 5
 
 
-def test_exited_poller_is_restarted(
+@async_test
+async def test_exited_poller_is_restarted(
     populated: Dsn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", "no number")
-
-    async def poll() -> None:
-        async with manual_lease(populated) as manual:
-            await manual.changed()
-            monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.01)
-            await manual.changed()
-            manual.clock.expire_lease()
-            await wait_until_held(manual.lease)
-
-    asyncio.run(poll())
+    async with manual_lease(populated) as manual:
+        await manual.changed()
+        monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.01)
+        await manual.changed()
+        manual.clock.expire_lease()
+        await wait_until(lambda: manual.lease.is_held)
     ended = [record for record in caplog.records if "change poller exited" in record.message]
     assert ended
     assert all(record.exc_info and record.exc_info[0] is TypeError for record in ended)
 
 
-def test_unexpected_poll_error_fails_closed_and_is_logged(
+@async_test
+async def test_unexpected_poll_error_fails_closed_and_is_logged(
     populated: Dsn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def poll() -> None:
-        async with manual_lease(populated) as manual:
-            monkeypatch.setattr(change_log_reader, "_POLL", None)
-            await _assert_poll_fails(manual)
-            assert manual.lease.is_stale
-
-    asyncio.run(poll())
+    async with manual_lease(populated) as manual:
+        monkeypatch.setattr(change_log_reader, "_POLL", None)
+        await _assert_poll_fails(manual)
+        assert manual.lease.is_stale
     (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert warning.exc_info
 
 
-def test_too_many_known_changes_invalidate_everything(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_poller, "MAX_KNOWN_CHANGES", 1)
-    assert changes_after(populated, "UPDATE tenants SET disabled = true WHERE id = 1") == [ONE]
-    assert changes_after(populated, "UPDATE tenants SET disabled = true") == EVERYTHING
-
-
-def test_waiting_polls_are_bounded(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def poll() -> None:
-        async with manual_lease(populated) as manual:
-            monkeypatch.setattr(change_poller, "MAX_WAITING", 0)
-            with pytest.raises(Unavailable) as error:
-                await manual.changed()
-            assert not error.value.closes
-
-    asyncio.run(poll())
+@async_test
+async def test_waiting_polls_are_bounded(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with manual_lease(populated) as manual:
+        monkeypatch.setattr(change_poller, "MAX_WAITING", 0)
+        with pytest.raises(Unavailable) as error:
+            await manual.changed()
+        assert not error.value.closes
 
 
 # A stopped server
-
-
-def test_server_restart_invalidates_everything(private_server: PostgresServer, private_address: Dsn) -> None:
-    async def poll() -> list[int | bytes]:
-        async with manual_lease(private_address) as manual:
-            await asyncio.to_thread(private_server.restart)
-            return await manual.changed(*EVERYTHING)
-
-    assert asyncio.run(poll()) == EVERYTHING
 
 
 async def _assert_poll_fails(manual: ManualLease) -> None:
@@ -272,33 +248,21 @@ async def _assert_poll_fails(manual: ManualLease) -> None:
         await manual.lease.poll()
 
 
-@pytest.mark.parametrize(
-    ("away", "back"), [(PostgresServer.stop, PostgresServer.start), (PostgresServer.pause, PostgresServer.resume)]
-)
-def test_failing_polls_reject_at_once_and_end_the_lease(
-    private_server: PostgresServer,
-    private_address: Dsn,
-    monkeypatch: pytest.MonkeyPatch,
-    away: Callable[[PostgresServer], object],
-    back: Callable[[PostgresServer], object],
+@pytest.mark.parametrize("fault", ["stop", "pause"])
+@async_test
+async def test_failing_polls_reject_at_once_and_end_the_lease(
+    private_server: PostgresServer, private_address: Dsn, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.05)
-
-    async def poll() -> None:
-        async with manual_lease(private_address) as manual:
+    async with manual_lease(private_address) as manual:
+        monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
+        async with unavailable(private_server, fault):
+            await _assert_poll_fails(manual)
+            # The lease knows by now that polls fail, and does not wait for the next one.
+            monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 3600)
+            await asyncio.wait_for(_assert_poll_fails(manual), TIMEOUT)
+            assert not manual.lease.is_held
             monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
-            await asyncio.to_thread(away, private_server)
-            try:
-                await _assert_poll_fails(manual)
-                # The lease knows by now that polls fail, and does not wait for the next one.
-                monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 3600)
-                await asyncio.wait_for(_assert_poll_fails(manual), TIMEOUT)
-                assert not manual.lease.is_held
-            finally:
-                monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
-                await asyncio.to_thread(back, private_server)
-            monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", TIMEOUT)
-            await wait_until_held(manual.lease)
-            await manual.lease.poll()
-
-    asyncio.run(poll())
+        monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", TIMEOUT)
+        await wait_until(lambda: manual.lease.is_held)
+        await manual.lease.poll()

@@ -1,6 +1,5 @@
 """Purging the change log on a real PostgreSQL: only entries that every worker has seen."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,7 +11,7 @@ from cloudconsole.store.postgres.change_log_purge import CHECKPOINT_SECONDS, Log
 from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ReadConnection, connect
-from tests.scale.postgres.manual_lease import TIMEOUT, ManualClock, execute, manual_lease, wait_until_held
+from tests.scale.postgres.manual_lease import ManualClock, async_test, execute, manual_lease, wait_until
 
 ONE, TWO = 1, 2
 TENANTS = "INSERT INTO tenants (id, name) VALUES (1, 'one'), (2, 'two')"
@@ -31,13 +30,14 @@ class ManualPurger:
 
     def __init__(self, address: Dsn, connection: ReadConnection) -> None:
         self.clock = ManualClock()
+        self.purger = LogPurger(address, self.clock)
         self._address = address
         self._connection = connection
-        self._purger = LogPurger(address, self.clock)
 
-    async def observe_after(self, seconds: float) -> None:
-        self.clock.moment += seconds
-        self._purger.observe(await change_log_reader.poll(self._connection, None))
+    async def observe_after(self, *pauses: float) -> None:
+        for seconds in pauses:
+            self.clock.moment += seconds
+            self.purger.observe(await change_log_reader.poll(self._connection, None))
 
     def remaining(self) -> list[object]:
         """Return the tenants of the entries in the log."""
@@ -46,88 +46,69 @@ class ManualPurger:
 
     async def wait_for_remaining(self, remaining: list[object]) -> None:
         """Wait until only these entries are in the log."""
-        async with asyncio.timeout(TIMEOUT):
-            while len(self.remaining()) > len(remaining):  # noqa: ASYNC110 - there is no event for it
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: len(self.remaining()) <= len(remaining))
         assert self.remaining() == remaining
-
-    async def leave(self) -> None:
-        await self._purger.leave()
 
 
 @asynccontextmanager
 async def manual_purger(address: Dsn) -> AsyncIterator[ManualPurger]:
     """A purger, with a connection for its polls."""
     connection = await connect(address)
-    purger = ManualPurger(address, connection)
+    manual = ManualPurger(address, connection)
     try:
-        yield purger
+        yield manual
     finally:
-        await purger.leave()
+        await manual.purger.leave()
         await connection.close()
 
 
-def test_only_old_entries_are_purged(populated: Dsn) -> None:
-    async def run() -> None:
-        async with manual_purger(populated) as purger:
-            execute(populated, f"{CHANGE} 1")
-            await purger.observe_after(CHECKPOINT_SECONDS)
-            execute(populated, f"{CHANGE} 2")
-            await purger.observe_after(RETENTION_SECONDS - CHECKPOINT_SECONDS)
-            await purger.observe_after(CHECKPOINT_SECONDS)
-            await purger.wait_for_remaining([[TWO]])
-
-    asyncio.run(run())
-
-
-def test_entries_of_a_long_transaction_stay_until_polled(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 3600)
-
-    async def run() -> None:
-        async with manual_purger(populated) as purger, manual_lease(populated) as other:
-            with psycopg.connect(populated.conninfo()) as long:
-                execute(populated, f"{CHANGE} 2")
-                long.execute(f"{CHANGE} 1")
-                execute(populated, f"{CHANGE} 2")
-                await purger.observe_after(CHECKPOINT_SECONDS)
-                assert await other.changed(ONE, TWO) == [TWO]
-            await purger.observe_after(RETENTION_SECONDS)
-            await purger.wait_for_remaining([[ONE], [TWO]])
-            assert await other.changed(ONE, TWO) == [ONE]
-            await purger.observe_after(RETENTION_SECONDS)
-            await purger.wait_for_remaining([])
-
-    asyncio.run(run())
-
-
-def test_floor_of_another_server_purges_nothing(populated: Dsn) -> None:
-    async def run() -> list[int]:
+@async_test
+async def test_only_old_entries_are_purged(populated: Dsn) -> None:
+    async with manual_purger(populated) as purger:
         execute(populated, f"{CHANGE} 1")
-        connection = await connect(populated)
-        position = await change_log_reader.poll(connection, None)
-        purged = [
-            await change_log_purge.purge(connection, position.floor, server) for server in ("another", position.server)
-        ]
-        await connection.close()
-        return purged
-
-    assert asyncio.run(run()) == [0, 1]
+        await purger.observe_after(CHECKPOINT_SECONDS)
+        execute(populated, f"{CHANGE} 2")
+        await purger.observe_after(RETENTION_SECONDS - CHECKPOINT_SECONDS, CHECKPOINT_SECONDS)
+        await purger.wait_for_remaining([[TWO]])
 
 
-def test_purge_removes_all_batches(populated: Dsn) -> None:
-    async def run() -> None:
-        async with manual_purger(populated) as purger:
-            execute(
-                populated, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * change_log_purge.PURGE_BATCH})"
-            )
+@async_test
+async def test_entries_of_a_long_transaction_stay_until_polled(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 3600)
+    async with manual_purger(populated) as purger, manual_lease(populated) as other:
+        with psycopg.connect(populated.conninfo()) as long:
+            execute(populated, f"{CHANGE} 2")
+            long.execute(f"{CHANGE} 1")
+            execute(populated, f"{CHANGE} 2")
             await purger.observe_after(CHECKPOINT_SECONDS)
-            await purger.observe_after(RETENTION_SECONDS)
-            await purger.wait_for_remaining([])
+            assert await other.changed(ONE, TWO) == [TWO]
+        await purger.observe_after(RETENTION_SECONDS)
+        await purger.wait_for_remaining([[ONE], [TWO]])
+        assert await other.changed(ONE, TWO) == [ONE]
+        await purger.observe_after(RETENTION_SECONDS)
+        await purger.wait_for_remaining([])
 
-    asyncio.run(run())
+
+@async_test
+async def test_floor_of_another_server_purges_nothing(populated: Dsn) -> None:
+    execute(populated, f"{CHANGE} 1")
+    connection = await connect(populated)
+    position = await change_log_reader.poll(connection, None)
+    for server, purged in (("another", 0), (position.server, 1)):
+        assert await change_log_purge.purge(connection, position.floor, server) == purged
+    await connection.close()
 
 
-def test_polling_continues_while_a_purge_is_blocked(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
+@async_test
+async def test_purge_removes_all_batches(populated: Dsn) -> None:
+    async with manual_purger(populated) as purger:
+        execute(populated, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * change_log_purge.PURGE_BATCH})")
+        await purger.observe_after(CHECKPOINT_SECONDS, RETENTION_SECONDS)
+        await purger.wait_for_remaining([])
+
+
+@async_test
+async def test_polling_continues_while_a_purge_is_blocked(populated: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.02)
 
     def is_blocked() -> bool:
@@ -135,37 +116,26 @@ def test_polling_continues_while_a_purge_is_blocked(populated: Dsn, monkeypatch:
         with psycopg.connect(populated.conninfo()) as connection:
             return connection.execute(waiting).fetchone() is not None
 
-    async def run() -> None:
-        with psycopg.connect(populated.conninfo()) as other:
-            other.execute("LOCK TABLE signals IN SHARE MODE")
-            async with manual_lease(populated) as manual:
-                for seconds in (CHECKPOINT_SECONDS, RETENTION_SECONDS):
-                    manual.clock.moment += seconds
-                    await wait_until_held(manual.lease)
-                async with asyncio.timeout(TIMEOUT):
-                    while not is_blocked():  # noqa: ASYNC110 - there is no event for it
-                        await asyncio.sleep(0.02)
-                manual.clock.expire_lease()
-                await wait_until_held(manual.lease)
-                assert is_blocked()
-
-    asyncio.run(run())
+    with psycopg.connect(populated.conninfo()) as other:
+        other.execute("LOCK TABLE signals IN SHARE MODE")
+        async with manual_lease(populated) as manual:
+            for seconds in (CHECKPOINT_SECONDS, RETENTION_SECONDS):
+                manual.clock.moment += seconds
+                await wait_until(lambda: manual.lease.is_held)
+            await wait_until(is_blocked)
+            manual.clock.expire_lease()
+            await wait_until(lambda: manual.lease.is_held)
+            assert is_blocked()
 
 
-def test_failed_purge_is_logged(
+@async_test
+async def test_failed_purge_is_logged(
     populated: Dsn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(change_log_purge, "PURGE_SECONDS", 0.2)
-
-    async def run() -> None:
-        with psycopg.connect(populated.conninfo()) as other:
-            other.execute("LOCK TABLE signals IN SHARE MODE")
-            async with manual_purger(populated) as purger:
-                for seconds in (CHECKPOINT_SECONDS, RETENTION_SECONDS):
-                    await purger.observe_after(seconds)
-                async with asyncio.timeout(TIMEOUT):
-                    while not caplog.records:  # noqa: ASYNC110 - there is no event for it
-                        await asyncio.sleep(0.02)
-
-    asyncio.run(run())
+    with psycopg.connect(populated.conninfo()) as other:
+        other.execute("LOCK TABLE signals IN SHARE MODE")
+        async with manual_purger(populated) as purger:
+            await purger.observe_after(CHECKPOINT_SECONDS, RETENTION_SECONDS)
+            await wait_until(lambda: caplog.records)
     assert "cannot purge the change log: no response from the database within 0.2 s" in caplog.text

@@ -1,5 +1,6 @@
-"""A PostgreSQL that accepts no writes or no connections, and clients paused in a transaction."""
+"""A PostgreSQL that accepts no writes or no connections, hangs or dies, and clients paused in a transaction."""
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -20,12 +21,19 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.layout import STORE_ERRORS
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
+from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import tables
+from cloudconsole.store.base import run_with_reader
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
 from tests.fork_server import fork_context
-from tests.harness import ApiClient, HttpTransport, InProcessTransport
+from tests.harness import ApiClient, HttpTransport, InProcessTransport, Reply
+from tests.scale.postgres.manual_lease import TIMEOUT, async_test
+from tests.scale.sites import log_lines
+from tests.server.commands.conftest import Run
+
+pytestmark = pytest.mark.slow
 
 NOW = 1_800_000_000
 CONNECTIONS = 40
@@ -105,18 +113,14 @@ def all_connections_taken(server: PostgresServer) -> Iterator[None]:
         yield
 
 
-def test_worker_keeps_its_connections_when_none_are_free(server: PostgresServer, replica: Replica) -> None:
+def test_worker_keeps_its_connections_when_no_others_are_free(server: PostgresServer, replica: Replica) -> None:
+    """If it has lost them, it responds 503 until there are free ones."""
     with connected_client(replica) as client, connected_client(replica) as other:
         assert client.login().status == 200
         assert client.call("GetUsageLimits").status == 200
         with all_connections_taken(server):
             assert client.call("GetUsageLimits").status == 200
-            assert other.login().status == 200
-
-
-def test_worker_without_connections_responds_503(server: PostgresServer, replica: Replica) -> None:
-    with connected_client(replica) as client, connected_client(replica) as other:
-        assert client.login().status == 200
+            assert ApiClient(other.transport).login().status == 200
         replica.pause()
         server.execute(DISCONNECT)
         with all_connections_taken(server):
@@ -126,6 +130,71 @@ def test_worker_without_connections_responds_503(server: PostgresServer, replica
             assert client.call("GetUsageLimits").status == 503
         eventually(lambda: client.call("GetUsageLimits").status == 200)
         eventually(lambda: other.login().status == 200)
+
+
+def test_every_request_rejected_by_an_outage_counts_as_a_store_error(server: PostgresServer, replica: Replica) -> None:
+    assert replica.is_ready()
+    metrics = SharedMetrics(1)
+    with FaultyProxy(server.port) as proxy:
+        settings = Settings(database=server.address("cloud", proxy.port))
+        with closing(InProcessTransport(Console(settings, metrics=metrics.worker(0)))) as console:
+            client = ApiClient(console)
+            assert client.login().status == 200
+            proxy.reset()
+            statuses: list[int] = []
+
+            def send() -> int:
+                statuses.append(client.call("GetUsageLimits").status)
+                return statuses[-1]
+
+            eventually(lambda: send() == 503)
+            assert {send() for _ in range(100)} == {503}
+    assert sum(cells[STORE_ERRORS] for cells in metrics.read()) == statuses.count(503)
+
+
+# A server that hangs
+
+
+@pytest.fixture
+def other_replica(server: PostgresServer) -> Iterator[Replica]:
+    """A replica that a test may stop; a paused server is resumed afterwards."""
+    with Replica({"database": server.address("cloud"), "stop_grace": 20}, flags=["--sample"]) as running:
+        yield running
+        server.resume()
+
+
+def trigger_write(client: ApiClient) -> None:
+    """Send a request that makes the console write, but does not wait for the write."""
+    assert ApiClient(client.transport).send("GET", "/api/", {"X-Forwarded-For": "192.0.2.1"}).status == 200
+
+
+def test_logins_fail_until_the_database_resumes(server: PostgresServer, other_replica: Replica) -> None:
+    with connected_client(other_replica) as client:
+        assert client.login().status == 200
+        server.pause()
+        trigger_write(client)
+        assert client.login().status == 503
+        server.resume()
+        eventually(lambda: client.login().status == 200)
+
+
+def test_console_stops_gracefully_while_the_database_hangs(server: PostgresServer, other_replica: Replica) -> None:
+    with connected_client(other_replica) as client:
+        assert client.login().status == 200
+        server.pause()
+        trigger_write(client)
+        assert other_replica.stop() == 0
+    assert [line["drained"] for line in log_lines(other_replica) if line.get("event") == "stop"] == [True]
+
+
+def test_command_reports_a_connection_timeout(server: PostgresServer, cloudconsole: Run) -> None:
+    server.pause()
+    try:
+        done = cloudconsole("admin", "node", "list", "--database", server.address("cloud"))
+    finally:
+        server.resume()
+    assert done.code == 1
+    assert "the database cloud on 127.0.0.1 cannot be used: connection timeout expired" in done.err
 
 
 # Paused clients
@@ -166,23 +235,55 @@ def test_paused_transaction_is_rolled_back_and_unblocks_others(address: Dsn) -> 
         paused.kill()
 
 
-def test_every_request_that_an_outage_rejects_is_counted_as_a_store_error(
-    server: PostgresServer, replica: Replica
-) -> None:
-    assert replica.is_ready()
-    metrics = SharedMetrics(1)
-    with FaultyProxy(server.port) as proxy:
-        settings = Settings(database=server.address("cloud", proxy.port))
-        with closing(InProcessTransport(Console(settings, metrics=metrics.worker(0)))) as console:
-            client = ApiClient(console)
-            assert client.login().status == 200
-            proxy.reset()
-            statuses: list[int] = []
+# Several hosts in the DSN: failover from a dead primary to its standby
 
-            def send() -> int:
-                statuses.append(client.call("GetUsageLimits").status)
-                return statuses[-1]
 
-            eventually(lambda: send() == 503)
-            assert {send() for _ in range(100)} == {503}
-    assert sum(cells[STORE_ERRORS] for cells in metrics.read()) == statuses.count(503)
+@pytest.mark.parametrize("closes_connections", [True, False], ids=["process dies", "machine dies"])
+def test_failover_to_the_standby_loses_no_commit(closes_connections: bool, cloudconsole: Run) -> None:
+    # A value that does not occur in the sample.
+    cores = 4321
+
+    def usage() -> Reply:
+        return client.call("GetUsageLimits")
+
+    with ExitStack() as running:
+        primary = running.enter_context(PostgresServer(durable=False))
+        PostgresStore(Dsn(primary.create_database("cloud"))).migrate()
+        standby = running.enter_context(primary.standby())
+        proxy = running.enter_context(FaultyProxy(primary.port))
+        address = primary.address("cloud", proxy.port, standby.port)
+        replica = running.enter_context(Replica({"database": address}, flags=["--sample"]))
+        client = running.enter_context(connected_client(replica))
+        assert client.login().status == 200
+        assert cloudconsole("admin", "quota", "change", "demo", "--cores", cores, "--database", address).code == 0
+        # From now on cached: served until the lease expires, and then not before there is a new one.
+        assert usage().data["maxTotalCores"] == cores
+        if not closes_connections:
+            proxy.black_hole()
+        primary.kill()
+        eventually(lambda: usage().status == 503)
+        assert standby.execute("SELECT pg_is_in_recovery()") == [(True,)]
+        assert [usage().status for _ in range(20)] == [503] * 20
+        assert ApiClient(client.transport).login().status == 503
+        standby.promote()
+        reply_after_failover = eventually(lambda: reply if (reply := usage()).status == 200 else None)
+        assert reply_after_failover.data["maxTotalCores"] == cores
+        cookies = dict(client.cookies)
+        assert client.logout().status == 200
+        assert ApiClient(client.transport, cookies).call("GetUsageLimits").status == 401
+        assert client.login().status == 200
+
+
+@async_test
+async def test_silent_first_host_is_skipped(postgres: PostgresServer, migrated_template: str) -> None:
+    with FaultyProxy(postgres.port) as proxy:
+        proxy.black_hole()
+        address = Dsn(postgres.address(migrated_template, proxy.port, postgres.port))
+        async with run_with_reader(PostgresStore(address)) as reader, asyncio.timeout(TIMEOUT):
+            while True:
+                try:
+                    await reader.changes.poll()
+                    assert await reader.one("SELECT count(*) FROM accounts") == (0,)
+                    break
+                except Unavailable:
+                    await asyncio.sleep(0.05)

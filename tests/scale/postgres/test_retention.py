@@ -1,16 +1,20 @@
-"""Batched deletion of outdated rows, whatever plan PostgreSQL chooses."""
+"""Removal of outdated rows on PostgreSQL: batches, whatever plan is chosen, and entries in the change log."""
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 from sqlalchemy import Engine, func, insert, select
 
+from cloudconsole.operator.maintenance.retention import ROWS_PER_TRANSACTION, RetentionAges
+from cloudconsole.store import tables
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.sql import delete_batch
 from cloudconsole.store.tables import login_failures
+from tests.operator.maintenance.test_retention import add_rows, run_prune
+from tests.operator.transactions import NOW
 
-NOW = 1_800_000_000
 OUTDATED = login_failures.c.at < NOW
 PLAN_NODES = ("hashjoin", "mergejoin", "hashagg", "material", "sort")
 
@@ -47,3 +51,18 @@ def test_locked_rows_are_skipped(engine: Engine) -> None:
         with engine.begin() as connection:
             assert delete_batch(connection, login_failures, OUTDATED, 10) == 6
     assert remaining(engine) == 6
+
+
+def test_change_log_names_only_the_affected_tenants(address: Dsn) -> None:
+    store, tenants = PostgresStore(address), range(1, 2 * ROWS_PER_TRANSACTION)
+    add_rows(store, tables.tenants, *({"id": tenant, "name": f"t{tenant}"} for tenant in tenants))
+    size = {"vcpus": 0, "ram_mb": 0, "disk_gb": 0, "size_gb": 1}
+    ended = {"kind": "volume", "name": "data", **size, "started_at": 1, "ended_at": 2}
+    add_rows(store, tables.resources, *({**ended, "id": f"v{tenant}", "tenant_id": tenant} for tenant in tenants))
+    with psycopg.connect(address.given, autocommit=True) as connection:
+        connection.execute("DELETE FROM signals")
+        assert run_prune(store, RetentionAges(ended_resources=400), now=NOW) == {"resources": len(tenants)}
+        logged = connection.execute("SELECT unnest(tenant_ids) FROM signals").fetchall()
+        global_entries = connection.execute("SELECT count(*) FROM signals WHERE tenant_ids IS NULL").fetchone()
+    assert sorted(tenant for (tenant,) in logged) == list(tenants)
+    assert global_entries == (0,)
