@@ -12,7 +12,7 @@ from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store import login_throttle as module
 from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, hash_username
 from cloudconsole.store.base import Parameters, Reader, RowTuple
-from cloudconsole.store.login_throttle import RECENT_SECONDS, LoginThrottle, RecentLogins
+from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
 from cloudconsole.store.tables import login_failures
 from tests.store.conftest import ACCOUNT, CLIENT, NOW, Check, attempt, new_session
 from tests.stores import open_reader, run
@@ -127,11 +127,14 @@ def test_logins_of_other_workers_are_known(activity: ActivityStore, recent: Rece
     assert not recent.has_network("192.0.2.2")
 
 
-def test_failures_and_old_logins_are_not_known(activity: ActivityStore, recent: RecentLogins) -> None:
+def test_failures_and_logins_a_month_ago_are_not_known(activity: ActivityStore, recent: RecentLogins) -> None:
+    month = 30 * 24 * 3600
     activity.record_failure(attempt(), "alice", NOW)
-    activity.open_session(attempt(), ACCOUNT, new_session(), NOW - RECENT_SECONDS)
+    activity.open_session(attempt(), ACCOUNT, new_session(), NOW - month)
     run(recent.read(NOW))
     assert not recent.has_network(NETWORK)
+    run(recent.read(NOW - 1))
+    assert recent.has_network(NETWORK)
 
 
 def test_number_of_remembered_logins_is_limited(recent: RecentLogins, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, insert, update
 
+from cloudconsole.core.login_throttle import WINDOW_SECONDS
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance import retention
 from cloudconsole.operator.maintenance.retention import DAY, MIN_DAYS, RetentionAges, count, in_batches, prune, rules
 from cloudconsole.store import counters, tables
+from cloudconsole.store.activity_writes import UNDECLARED_SECONDS
 from cloudconsole.store.base import DatabaseName, Store
 from tests.operator.clouds import SMALL, assert_counters_correct, rows
 from tests.operator.transactions import NOW, last_entry
@@ -124,13 +126,12 @@ def test_expired_sessions_and_their_federated_rows_are_removed(store: Store) -> 
 
 def test_old_failures_observed_resources_and_proxies_are_removed(store: Store) -> None:
     sighting = {"endpoint": "e", "project_id": "p", "region": "r", "kind": "volume", "size_gb": 1}
-    old, new = NOW - 3 * DAY, NOW
-    for resource, moment in (("old", old), ("new", new)):
-        add_rows(store, tables.observed_resources, {**sighting, "resource_id": resource, "seen_at": moment})
-        add_rows(store, tables.login_failures, {"network": "n", "user_hash": b"u", "at": moment})
-        add_rows(store, tables.undeclared_proxies, {"address": resource, "seen_at": moment})
+    for name, moment in (("kept", NOW - DAY), ("old", NOW - DAY - 1)):
+        add_rows(store, tables.observed_resources, {**sighting, "resource_id": name, "seen_at": moment})
+        add_rows(store, tables.login_failures, {"network": "n", "user_hash": b"u", "at": moment - WINDOW_SECONDS})
+        add_rows(store, tables.undeclared_proxies, {"address": name, "seen_at": moment - UNDECLARED_SECONDS})
     assert run_prune(store) == {"sightings": 1, "login_failures": 1, "undeclared_proxies": 1}
-    assert primary_keys(store, tables.undeclared_proxies) == ["new"]
+    assert primary_keys(store, tables.undeclared_proxies) == ["kept"]
 
 
 def test_rows_are_removed_in_several_transactions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
