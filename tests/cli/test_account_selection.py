@@ -1,5 +1,6 @@
 """Account selection; a password is never sent to another console or user than it was given for."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,24 +18,11 @@ def source(name: str, url: str | None = None, username: str | None = None, **mor
     return Source(name, url=url, username=username, **more)
 
 
-def flags(url: str | None = None, username: str | None = None, **more: Any) -> Source:
-    return source("flags", url, username, is_command_line=True, **more)
-
-
-def openstack(username: str | None = None, **more: Any) -> Source:
-    return source("OS", None, username, is_foreign=True, **more)
-
-
-def environment(url: str | None = None, username: str | None = None, **more: Any) -> Source:
-    return source("ours", url, username, **more)
-
-
-def profile(url: str | None = None, username: str | None = None, **more: Any) -> Source:
-    return source("profile", url, username, **more)
-
-
-def last(url: str = HERE, username: str = "last", **more: Any) -> Source:
-    return source("last", url, username, **more)
+flags = partial(source, "flags", is_command_line=True)
+openstack = partial(source, "OS", None, is_foreign=True)
+environment = partial(source, "ours")
+profile = partial(source, "profile")
+last = partial(source, "last")
 
 
 def account(*sources: Source, last_login: Source | None = None) -> tuple[str, str | None, str | None, str | None]:
@@ -47,7 +35,7 @@ def test_earlier_sources_take_precedence() -> None:
     by_precedence = [flags(HERE, "f"), environment(HERE, "v"), openstack("o"), profile(HERE, "p")]
     for number, username in enumerate("fvop"):
         sources = [flags(HERE), *by_precedence[number:]]
-        assert account(*sources, last_login=last())[1] == username
+        assert account(*sources, last_login=last(HERE, "last"))[1] == username
 
 
 def test_missing_console_url_is_a_usage_error() -> None:
@@ -61,7 +49,7 @@ OPENSTACK = openstack("bob", region="r", password=True)
 @pytest.mark.parametrize(
     ("sources", "last_login", "found"),
     [
-        ([flags(), environment(), openstack()], last(region="r"), (HERE, "last", "r", None)),
+        ([flags(), environment(), openstack()], last(HERE, "last", region="r"), (HERE, "last", "r", None)),
         ([flags(), profile(HERE, "alice", region="r", password=True)], None, (HERE, "alice", "r", "profile")),
         # A source with another console is ignored; one with another user gives no region or password.
         ([flags(THERE), profile(HERE, "alice", region="r", password=True)], None, (THERE, None, None, None)),

@@ -1,17 +1,30 @@
-"""The command table: every command can be loaded, and is loaded only when run."""
+"""Commands: each has help and is loaded only when run; shells complete its words."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from cloudconsole.cli.commands import COMMANDS, Command
-from tests.cli.users import CliUser
+from cloudconsole.cli.completion import SCRIPTS, completions
+from cloudconsole.spec.actions import ACTIONS
+from tests.cli.users import CliUser, install_program
 from tests.harness import clean_environment
+from tests.terminal import Terminal
+
+SET_UP = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], 'eval "$(cloudconsole completion bash)"'),
+    "zsh": (["zsh", "-f", "-i"], "autoload -U compinit; compinit -u -D; source <(cloudconsole completion zsh)"),
+    "fish": (["fish", "--no-config", "-i"], "cloudconsole completion fish | source"),
+}
+READY = "ready-to-type"
+PROFILES = "[profiles.work]\n[profiles.workshop]\n[profiles.home]\n"
 
 HEAVY = {"asyncio", "httpx2", "msgspec", "rich", "ssl", "http.client", "email", "tomllib"}
-EACH_COMMAND = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 
 LIST_MODULES = """
 import json, sys
@@ -32,8 +45,8 @@ def loaded_by_help(*commands: str) -> set[str]:
     return set(json.loads(done.stderr))
 
 
-@EACH_COMMAND
-def test_a_command_has_help(cli_user: CliUser, command: Command) -> None:
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_help(cli_user: CliUser, command: Command) -> None:
     done = cli_user.run(command.name, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"usage: cloudconsole {command.name}")
@@ -53,3 +66,115 @@ def test_tenant_command_help_loads_no_http_library_and_no_server() -> None:
 
 def test_no_arguments_show_help(cli_user: CliUser) -> None:
     assert cli_user.run() == cli_user.run("--help")
+
+
+def offered(*words: str) -> list[str]:
+    return [word.text for word in completions(words)]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("us",), ["usage"]),
+        (("log",), ["login", "logout"]),
+        (("--v",), ["--version"]),
+        (("unheard-of", ""), []),
+        (("usage", "--out"), ["--output"]),
+        (("usage", "--output", ""), ["table", "json", "csv"]),
+        (("usage", "--output", "j"), ["json"]),
+        (("usage", "--output=c"), ["--output=csv"]),
+        (("usage", "--watch", "--outp"), ["--output"]),
+        (("usage", "--url", "http://x", "--lang", ""), ["en", "zh"]),
+        (("usage", "--url", ""), []),
+        (("call", "GetN"), ["GetNews"]),
+        (("call", "--url", "http://x", ""), [action.name for action in ACTIONS]),
+        (("call", "GetNews", "--ver"), ["--verbose"]),
+        (("completion", ""), list(SCRIPTS)),
+        (("admin", "tena"), ["tenant"]),
+        (("admin", "tenant", "ch"), ["change"]),
+        (("admin", "tenant", "unheard-of", ""), []),
+        (("doctor", "--qu"), ["--quick"]),
+    ],
+)
+def test_candidates_match_the_words_typed(words: tuple[str, ...], expected: list[str]) -> None:
+    assert offered(*words) == expected
+
+
+def test_flags_are_offered_where_no_value_is_expected() -> None:
+    assert {"--output", "--watch", "-v"} <= set(offered("usage", ""))
+
+
+def test_profiles_are_offered_by_name(cli_user: CliUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(cli_user.home / "config"))
+    assert offered("usage", "--profile", "") == []
+    cli_user.write_profiles(PROFILES)
+    assert offered("usage", "--profile", "w") == ["work", "workshop"]
+    cli_user.write_profiles("broken [")
+    assert offered("usage", "--profile", "w") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("cloudconsole us", ["usage"]),
+        ("A=1 cloudconsole us", ["usage"]),
+        ("cloudconsole usage --output=j", ["json"]),
+        ("cloudconsole usage --url http://x:80 --output ", ["table", "json", "csv"]),
+        ("cloudconsole usage --username 'a b' --la", ["--lang"]),
+        ("cloudconsole usage --username 'a b", []),
+        ("cloudconsole usage --profile wo", ["work:a", "work:b"]),
+        ("cloudconsole usage --profile work:", ["a", "b"]),
+    ],
+)
+def test_bash_passes_the_whole_line(cli_user: CliUser, line: str, expected: list[str]) -> None:
+    cli_user.write_profiles('[profiles."work:a"]\n[profiles."work:b"]\n')
+    done = cli_user.run("__complete", "bash", "cloudconsole", line)
+    assert (done.code, done.out.split(), done.err) == (0, expected, "")
+
+
+def test_other_shells_get_descriptions(cli_user: CliUser) -> None:
+    done = cli_user.run("__complete", "fish", "cost")
+    assert done.out == "costs\tshow the estimated cost of resources\n"
+    assert cli_user.run("__complete", "zsh", "cost", LC_ALL="zh_CN.UTF-8").out == "costs\t显示资源费用预估\n"
+
+
+@pytest.fixture(params=SET_UP)
+def shell(request: pytest.FixtureRequest, cli_user: CliUser) -> Terminal:
+    """A real shell with the completion script loaded, at its prompt."""
+    name: str = request.param
+    if shutil.which(name) is None and os.environ.get("CI") != "true":
+        pytest.skip(f"{name} is not installed")
+    cli_user.write_profiles(PROFILES)
+    command, set_up = SET_UP[name]
+    root = Path(__file__).parents[2]
+    environment = cli_user.environment(PATH=install_program(cli_user.home), TERM="xterm", PYTHONPATH=str(root / "src"))
+    terminal = Terminal(cli_user.home, command=command, **environment)
+    # Quoted in two pieces so that the echoed input does not contain the marker.
+    terminal.type(f"{set_up}; echo ready-to'-type'\n")
+    terminal.wait_for_text(READY)
+    return terminal
+
+
+def press_tab(terminal: Terminal, typed: str, *, see: str) -> None:
+    terminal.type(typed)
+    terminal.wait_for_text(typed.lstrip())
+    terminal.type("\t")
+    terminal.wait_for_text(see)
+
+
+def test_a_real_shell_completes(shell: Terminal) -> None:
+    try:
+        press_tab(shell, "cloudconsole us", see="cloudconsole usage")
+        press_tab(shell, "--outp", see="cloudconsole usage --output")
+        press_tab(shell, "js", see="cloudconsole usage --output json")
+        press_tab(shell, "--output=cs", see="cloudconsole usage --output json --output=csv")
+        press_tab(shell, "--profile h", see="--profile home")
+        shell.type("\x15")
+        press_tab(shell, "cloudconsole call GetNe", see="cloudconsole call GetNews")
+        shell.type("\x15")
+        press_tab(shell, "cloudconsole urls --profile w", see="cloudconsole urls --profile work")
+        shell.type("\t\t")
+        shell.wait_for_text("workshop")
+    finally:
+        shell.process.kill()
+        shell.end()

@@ -28,9 +28,8 @@ from tests.terminal import Terminal
 PASSWORDS = {"CLOUDCONSOLE_PASSWORD": "console-demo", "CLOUDCONSOLE_OTHER_PASSWORD": "console-other"}
 DOMAINS = ("--domain-id", "206813", "--domain-id", "206814")
 EVERYTHING = ("--profile", "all", "--other-username", "other", "--strict", *DOMAINS)
-
+DOCUMENT = (Path(__file__).parents[2] / "docs/guide/conformance.md").read_text("utf-8")
 NOWHERE = "http://127.0.0.1:1"
-
 Done = subprocess.CompletedProcess[str]
 
 
@@ -72,9 +71,7 @@ def test_our_own_console_passes_every_check_and_is_not_changed(server: RunningSe
     assert {check["outcome"] for check in report["checks"]} == {"passed"}
     cases = ET.parse(tmp_path / "report.xml").getroot().findall("testsuite/testcase")
     assert sorted(case.attrib["name"] for case in cases) == sorted(check["id"] for check in report["checks"])
-    document = (Path(__file__).parents[2] / "docs/guide/conformance.md").read_text()
-    for name in (*report, *report["checks"][0]):
-        assert f"| `{name}` |" in document
+    assert [name for name in (*report, *report["checks"][0]) if f"| `{name}` |" not in DOCUMENT] == []
     for file in files[1::2]:
         assert not re.search("console-demo|console-other|[0-9a-f]{32}", Path(file).read_text())
     eventually(lambda: len(logged_requests(server)) >= requests + report["requests"])
@@ -97,10 +94,13 @@ def test_https_certificate_is_verified(tmp_path: Path) -> None:
     )
 
 
-def test_skipped_checks_are_listed_and_fail_only_with_strict(server: RunningServer) -> None:
+def test_skipped_checks_are_listed_as_documented_and_fail_only_with_strict(server: RunningServer) -> None:
     done, strict = conformance(server.base), conformance(server.base, "--strict")
     assert (done.returncode, strict.returncode) == (0, 1)
     assert "skipped  must   answers.GetDomainDetail: no domain ID was given (--domain-id)" in done.stdout
+    shown = re.findall("^(?:interface:.*|  (?:ok|skipped) .*)$", DOCUMENT, re.MULTILINE)
+    assert len(shown) == 3
+    assert [line for line in shown if f"{line}\n" not in done.stdout] == []
     assert "\nconforms: " in done.stdout
     assert "\nDOES NOT CONFORM: " in strict.stdout
 
@@ -199,11 +199,11 @@ class TestMisbehavingServers:
         done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=True)
         assert done.stderr == ""
 
-    @pytest.mark.parametrize("base", [NOWHERE, "http://console.invalid"])
-    def test_unreachable_server_is_a_one_line_error(self, base: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("base", "reason"), [(NOWHERE, "Connection refused"), ("http://console.invalid", ".+")])
+    def test_unreachable_server_is_a_one_line_error(self, base: str, reason: str, tmp_path: Path) -> None:
         done = conformance(base, "--json", str(tmp_path / "report.json"))
         assert (done.returncode, done.stdout) == (3, "")
-        assert re.fullmatch(f"cloudconsole: {base}: could not connect: .+\n", done.stderr)
+        assert re.fullmatch(f"cloudconsole: {base}: could not connect: {reason}\n", done.stderr)
         assert not (tmp_path / "report.json").exists()
 
 
@@ -212,7 +212,6 @@ USAGE_ERRORS = {
     "no URL": (("--region", "r", "--username", "u"), "BASE_URL"),
     "no region": ((NOWHERE, "--username", "u"), "--region"),
     "no username": ((NOWHERE, "--region", "r"), "--username"),
-    "no scheme": (("127.0.0.1:1", *GOOD[1:]), "BASE_URL"),
     "a password in the URL": (("http://u:p@127.0.0.1:1", *GOOD[1:]), "BASE_URL"),
     "a password as a flag": ((*GOOD, "--password", "p"), "unknown option --password"),
     "an unknown profile": ((*GOOD, "--profile", "most"), "--profile"),
@@ -226,15 +225,10 @@ USAGE_ERRORS = {
     "a missing CA file": ((*GOOD, "--ca-file", "/nowhere.pem"), "--ca-file: /nowhere.pem: No such file or directory"),
     "a CA file without certificates": ((*GOOD, "--ca-file", __file__), "--ca-file"),
     "a region that is not UTF-8": ((*GOOD, "--region", "\udcff"), "--region: must be valid UTF-8"),
-    "another non-UTF-8 username": (
-        (*GOOD, "--other-username", "\udcff"),
-        "--other-username: must be valid UTF-8",
-    ),
+    "a name that is not UTF-8": ((*GOOD, "--other-username", "\udcff"), "--other-username: must be valid UTF-8"),
     "a domain that is not UTF-8": ((*GOOD, "--domain-id", "\udcff"), "--domain-id: must be valid UTF-8"),
     "a missing password file": ((*GOOD, "--password-file", "/nowhere"), "/nowhere: No such file"),
 }
-
-
 Captured = pytest.CaptureFixture[str]
 
 
@@ -259,12 +253,6 @@ def test_usage_error_is_one_line(capsys: Captured, arguments: tuple[str, ...], r
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert reason in err
-
-
-def test_non_utf_8_password_is_rejected(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLOUDCONSOLE_PASSWORD", "\udcff")
-    assert run_in_process(*GOOD) == 2
-    assert capsys.readouterr().err == "cloudconsole: an argument or environment variable is not valid UTF-8\n"
 
 
 @pytest.mark.parametrize(("length", "exit_code"), [(1024, 3), (1025, 2)])
@@ -300,9 +288,8 @@ class TestOnATerminal:
 
     def test_each_section_is_shown_once(self, server: RunningServer, tmp_path: Path) -> None:
         """The table has more lines than the terminal."""
-        terminal = Terminal(
-            tmp_path, "conformance", *account(server.base), *DOMAINS, **PASSWORDS, LINES="6", COLUMNS="100"
-        )
+        variables = {**PASSWORDS, "LINES": "6", "COLUMNS": "100"}
+        terminal = Terminal(tmp_path, "conformance", *account(server.base), *DOMAINS, **variables)
         assert terminal.end() == 0
         screen = pyte.HistoryScreen(100, 6, history=1000)
         pyte.Stream(screen).feed(terminal.shown)

@@ -3,13 +3,11 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.cli.users import PASSWORD, CliUser, Result
 from tests.client.scripted_server import OPENED, Canned, ScriptedServer, envelope
-from tests.fork_server import run_forked
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
 
 NOWHERE = "http://127.0.0.1:1"
@@ -45,13 +43,8 @@ def assert_one_line(done: Result, code: int, message: str) -> None:
         (("flavors", "--vcpus", "3"), 1, "--vcpus 3: not offered; available: 1, 2, 4, 8, 16"),
         (("flavors", "--vcpus", "3", "--output", "json"), 1, "--vcpus 3: not offered; available: 1, 2, 4, 8, 16"),
         (("flavors", "--ram", "3"), 1, "--ram 3: not offered; available: 512, 1024, 2048, 4096, 8192, 16384, 32768"),
-        (
-            ("flavors", "--vcpus", "4", "--ram", "512"),
-            1,
-            "--ram 512: not offered with 4 cores; available: 4096, ",
-        ),
+        (("flavors", "--vcpus", "4", "--ram", "512"), 1, "--ram 512: not offered with 4 cores; available: 4096, "),
         (("costs", "--plot", "--output", "json"), 2, "--plot"),
-        (("costs", "--plot", "--output", "csv"), 2, "--plot"),
         (("usage", "--watch", "--output", "csv"), 2, "--watch"),
         (("usage", "--watch"), 2, "--watch requires a terminal"),
     ],
@@ -77,7 +70,6 @@ NO_PASSWORD = ("--username", "demo", "--password-file", "/dev/null")
         (("usage",), "no console URL"),
         (("usage", "--url", NOWHERE), "no username"),
         (("usage", *options(NOWHERE)), "no password for demo"),
-        (("usage", "--url", "console.example.com"), "argument --url: must be a URL"),
         (("usage", "--url", "http://user:s3cret@console.example.com"), "argument --url: must be a URL"),
         (("usage", "--url", "http://256.256.256.256", *NO_PASSWORD), "http://256.256.256.256: must be a URL"),
         (("usage", "--url", "http://h/" + "x" * 70_000, *NO_PASSWORD), "http://h/xxx"),
@@ -88,6 +80,10 @@ NO_PASSWORD = ("--username", "demo", "--password-file", "/dev/null")
         (("usage", "--watch", "0.4"), "argument --watch: must be at least 0.5 seconds"),
         (("usage", "--password", "s3cret"), "unknown option --password (did you mean --password-file?)"),
         (("usage", *options(NOWHERE), *NO_PASSWORD, "--ca-file", "not/there.pem"), "not/there.pem: No such file"),
+        (
+            ("usage", *options(NOWHERE), *NO_PASSWORD, "--ca-file", __file__),
+            f"{__file__}: contains no PEM certificate\n",
+        ),
         (("flavors", "--vcpus", "0"), "argument --vcpus: must be an integer of at least 1"),
         (("flavors", "--ram", "-1"), "argument --ram: must be an integer of at least 1"),
         (("call",), "the following arguments are required: ACTION"),
@@ -148,12 +144,6 @@ def test_login_saves_ca_file_but_not_insecure(
     assert cli_user.run("urls", "--timeout", timeout).code == code
 
 
-def test_ca_file_without_a_certificate_is_rejected(cli_user: CliUser) -> None:
-    (cli_user.home / "ca.pem").write_text("nothing\n")
-    done = cli_user.run("usage", *options(NOWHERE), "--ca-file", "ca.pem", CLOUDCONSOLE_PASSWORD=PASSWORD)
-    assert (done.code, done.err) == (2, "cloudconsole: ca.pem: contains no PEM certificate\n")
-
-
 @pytest.mark.parametrize(
     ("opening", "code", "message"),
     [
@@ -209,41 +199,6 @@ def test_password_of_another_account_is_not_sent(cli_user: CliUser, server: Runn
         assert done.code == 2
         assert "ignored because it may belong to another account: " in done.err
     assert server.log().count("/auth/login/") == before
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("costs", "--output", "csv"), ("costs", "--plot"), ("call", "GetNews"), ("whoami",)],
-)
-def test_unwritable_output_is_a_one_line_error(demo_user: CliUser, arguments: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = run_forked(arguments, clean_environment(**demo_user.environment()), stdout=full.fileno())
-    assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
-
-
-@pytest.mark.parametrize(
-    ("closed", "arguments", "code", "message"),
-    [
-        (0, ("urls",), 0, ""),
-        (0, ("usage", "--username", "nobody"), 2, "cloudconsole: no password"),
-        (1, ("urls",), 1, "cloudconsole: output: "),
-        (1, ("costs", "--plot"), 1, "cloudconsole: output: "),
-        (1, ("--help",), 0, "usage: cloudconsole"),
-        (2, ("domain", "1"), 1, ""),
-    ],
-)
-def test_closed_stream_causes_no_crash(
-    demo_user: CliUser, closed: int, arguments: tuple[str, ...], code: int, message: str
-) -> None:
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}>&-', "sh", sys.executable, "-m", "cloudconsole", *arguments],
-        env=clean_environment(**demo_user.environment()),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert (done.returncode, done.stderr[: len(message) or None]) == (code, message)
 
 
 def run_program(cli_user: CliUser, program: str, **variables: str) -> "subprocess.CompletedProcess[str]":

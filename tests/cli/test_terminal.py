@@ -11,7 +11,6 @@ from tests.cli.users import PASSWORD, CliUser
 from tests.client.scripted_server import LOST, ScriptedServer, envelope
 from tests.e2e.processes import eventually
 from tests.harness import RunningServer
-from tests.server.commands.test_escaped_output import ESCAPED_TEXT, UNSAFE_TEXT
 from tests.terminal import Terminal
 
 GREEN, YELLOW, RED = "\x1b[32m", "\x1b[33m", "\x1b[31m"
@@ -31,14 +30,13 @@ USAGE = dict.fromkeys((field.encode_name for field in msgspec.structs.fields(Usa
 USAGE |= {"maxTotalInstances": -1, "totalInstancesUsed": 4, "maxTotalCores": 13, "totalCoresUsed": 13}
 USAGE |= {"maxTotalRAMSize": 50_000, "totalRAMUsed": 41_472, "maxTotalVolumes": 2, "totalVolumesUsed": 3}
 USAGE |= {"totalSnapshotsUsed": 1}
-NEWS = [{"date": "2026-01-31 08:00:00", "url": "http://x", "title": f"[red]{UNSAFE_TEXT}[/red]"}]
 
 
 @pytest.fixture
 def scripted() -> Iterator[ScriptedServer]:
-    """A console whose resources exceed quotas, and whose news contain control characters."""
+    """A console whose resources exceed quotas."""
     with ScriptedServer() as running:
-        running.rule = lambda request: envelope(USAGE if b"GetUsageLimits" in request.body else NEWS)
+        running.rule = lambda _: envelope(USAGE)
         yield running
 
 
@@ -50,212 +48,178 @@ def guest(cli_user: CliUser, scripted: ScriptedServer) -> CliUser:
     return cli_user
 
 
-def test_usage_is_a_table_with_bars(demo_user: CliUser) -> None:
-    heading, first, second, third, *_ = final_screen(demo_user.open_terminal("usage"))
-    assert heading.split() == ["quota", "used", "limit", "free"]
-    assert re.fullmatch(r"cloud hosts {19}█{6}░{24} {6}4 {6}20 {5}16", first)
-    assert second.split()[-3:] == ["13", "64", "51"]
-    assert third.startswith("RAM (MB) ")
+class TestTables:
+    def test_usage_is_a_table_with_bars(self, demo_user: CliUser) -> None:
+        heading, first, second, third, *_ = final_screen(demo_user.open_terminal("usage"))
+        assert heading.split() == ["quota", "used", "limit", "free"]
+        assert re.fullmatch(r"cloud hosts {19}█{6}░{24} {6}4 {6}20 {5}16", first)
+        assert second.split()[-3:] == ["13", "64", "51"]
+        assert third.startswith("RAM (MB) ")
 
+    def test_unlimited_full_and_exceeded_quotas_are_shown_in_colour(self, guest: CliUser) -> None:
+        terminal = guest.open_terminal("usage")
+        lines = {line.split("  ")[0]: line.split() for line in final_screen(terminal)}
+        assert lines["cloud hosts"][-3:] == ["4", "unlimited", "unlimited"]
+        assert lines["cloud disks"][-4:] == ["█" * 30, "3", "2", "0"]
+        coloured = {line.strip().split("  ")[0]: line for line in terminal.shown.splitlines()}
+        for name, colour in {"cores": RED, "RAM": YELLOW, "cloud disks": RED, "snapshots": GREEN}.items():
+            assert colour in coloured[name]
+        assert not COLOUR.search(coloured["cloud hosts"])
 
-def test_colours_show_how_much_is_used(guest: CliUser) -> None:
-    terminal = guest.open_terminal("usage")
-    assert terminal.end() == 0
-    by_name = {line.strip().split("  ")[0]: line for line in terminal.shown.splitlines()}
-    assert RED in by_name["cores"]
-    assert YELLOW in by_name["RAM"]
-    assert RED in by_name["cloud disks"]
-    assert GREEN in by_name["snapshots"]
-    assert not COLOUR.search(by_name["cloud hosts"])
-
-
-def test_unlimited_and_exceeded_quotas_are_shown(guest: CliUser) -> None:
-    lines = {line.split("  ")[0]: line.split() for line in final_screen(guest.open_terminal("usage"))}
-    assert lines["cloud hosts"][-3:] == ["4", "unlimited", "unlimited"]
-    assert lines["cloud disks"][-3:] == ["3", "2", "0"]
-    assert lines["cloud disks"][-4] == "█" * 30
-
-
-@pytest.mark.parametrize(
-    ("command", "environment"), [(("usage",), {"NO_COLOR": "1"}), (("costs", "--plot"), {"TERM": "dumb"})]
-)
-def test_colours_can_be_disabled(demo_user: CliUser, command: tuple[str, ...], environment: dict[str, str]) -> None:
-    terminal = demo_user.open_terminal(*command, **environment)
-    assert terminal.end() == 0
-    assert "█" in terminal.shown
-    assert not COLOUR.search(terminal.shown)
-
-
-@pytest.mark.parametrize(("command", "columns"), [("usage", 24), ("costs", 40)])
-def test_a_narrow_terminal_loses_no_number(demo_user: CliUser, command: str, columns: int) -> None:
-    numbers = re.findall(r"[\d.]+", demo_user.run(command).out)
-    screen = final_screen(demo_user.open_terminal(command, COLUMNS=str(columns), LINES="100"))
-    assert sorted(re.findall(r"[\d.]+", " ".join(screen))) == sorted(numbers)
-
-
-@pytest.mark.parametrize("output_format", ["table", "csv", "json"])
-def test_stored_text_does_not_control_the_terminal(guest: CliUser, output_format: str) -> None:
-    terminal = guest.open_terminal("news", "--output", output_format, COLUMNS="200")
-    assert terminal.end() == 0
-    assert "\x1b[2J" not in terminal.shown
-    assert "\u202e" not in terminal.shown
-    shown = ESCAPED_TEXT if output_format != "json" else "a\\u001b[2J\\u202egnp"
-    assert f"[red]{shown}" in terminal.shown
-
-
-def test_csv_in_a_pipe_is_not_escaped(guest: CliUser) -> None:
-    assert f'"[red]{UNSAFE_TEXT}[/red]"' in guest.run("news", "--output", "csv").out
-
-
-def test_cost_plot_shows_currency_and_estimation_rule(demo_user: CliUser) -> None:
-    screen = final_screen(demo_user.open_terminal("costs", "--plot"))
-    assert screen[0].split() == ["kind", "hour", "(CNY)", "%"]
-    assert screen[1].split()[2:] == ["█" * 30, "1.2714", "80.9"]
-    assert screen[5:] == [
-        "total, hour: 1.5717825 CNY",
-        "total, day: 37.72278 CNY",
-        "total, month: 1131.6834 CNY",
-        "total, year: 13768.8147 CNY",
-        "estimated from the current hour: day = hour × 24, month = day × 30, year = day × 365",
-    ]
-
-
-def test_flavors_show_the_ram_available_with_the_cores(demo_user: CliUser) -> None:
-    screen = final_screen(demo_user.open_terminal("flavors", "--vcpus", "4"))
-    assert screen[0].split() == ["id", "name", "cores", "RAM", "(MB)", "disk", "(GB)"]
-    assert screen[-1] == "RAM with 4 cores: 4096, 8192, 16384 MB"
-
-
-def test_domain_is_shown_as_a_record(demo_user: CliUser) -> None:
-    screen = final_screen(demo_user.open_terminal("domain", "206813"))
-    assert not any("[]" in line for line in screen)
-    assert screen[0] == "id                206813"
-    assert "enabled           yes" in screen
-
-
-def test_password_prompt_has_no_echo(cli_user: CliUser, server: RunningServer) -> None:
-    terminal = cli_user.open_terminal("login", "--url", server.base)
-    terminal.wait_for(f"Username at {server.base}: ")
-    terminal.type("demo\n")
-    terminal.wait_for(f"Password for demo at {server.base}: ")
-    terminal.type_without_echo(f"{PASSWORD}\n")
-    assert final_screen(terminal)[-1] == f"logged in as demo at {server.base}"
-    assert PASSWORD not in terminal.shown
-    assert cli_user.run("usage").code == 0
-
-
-def test_password_file_from_stdin_has_no_echo(cli_user: CliUser, server: RunningServer) -> None:
-    terminal = cli_user.open_terminal("login", "--url", server.base, "--username", "demo", "--password-file", "-")
-    terminal.wait_for("Password for demo")
-    terminal.type_without_echo(f"{PASSWORD}\n")
-    assert final_screen(terminal)[-1] == f"logged in as demo at {server.base}"
-    assert PASSWORD not in terminal.shown
-
-
-def test_ended_session_prompts_for_the_password(logged_in_user: CliUser, server: RunningServer) -> None:
-    saved = logged_in_user.sessions_file.read_text()
-    assert logged_in_user.run("logout").code == 0
-    logged_in_user.sessions_file.write_text(saved)
-    terminal = logged_in_user.open_terminal("urls")
-    terminal.wait_for("Password for demo at ")
-    terminal.type_without_echo(f"{PASSWORD}\n")
-    assert "url-d3m0d1r0" in "\n".join(final_screen(terminal))
-
-
-def test_unreachable_console_does_not_prompt_for_a_password(cli_user: CliUser) -> None:
-    terminal = cli_user.open_terminal("login", "--url", "http://127.0.0.1:1", "--username", "demo", "--timeout", "1")
-    assert terminal.end() == 3
-    assert "assword" not in terminal.shown
-
-
-def test_empty_password_is_rejected(cli_user: CliUser, server: RunningServer) -> None:
-    terminal = cli_user.open_terminal("login", "--url", server.base, "--username", "demo")
-    terminal.wait_for("Password for demo")
-    terminal.type_without_echo("\n")
-    assert final_screen(terminal, 2)[-1] == "cloudconsole: no password entered"
-
-
-@pytest.mark.parametrize(("key", "code"), [("\x03", 130), ("\x04", 2)])
-@pytest.mark.parametrize("prompt", ["Username", "Password"])
-def test_aborted_prompt_ends_its_line(
-    cli_user: CliUser, server: RunningServer, prompt: str, key: str, code: int
-) -> None:
-    terminal = cli_user.open_terminal(
-        "login", "--url", server.base, *(["--username", "x"] if prompt == "Password" else [])
+    @pytest.mark.parametrize(
+        ("command", "environment"), [(("usage",), {"NO_COLOR": "1"}), (("costs", "--plot"), {"TERM": "dumb"})]
     )
-    terminal.wait_for(prompt)
-    (terminal.type_without_echo if prompt == "Password" else terminal.type)(key)
-    assert terminal.end() == code
-    prompt_line, *rest = terminal.shown.split("\r\n")
-    assert "cloudconsole: " not in prompt_line
-    assert all(line == "" or line.startswith("cloudconsole: ") for line in rest)
-    assert rest
+    def test_colours_can_be_disabled(
+        self, demo_user: CliUser, command: tuple[str, ...], environment: dict[str, str]
+    ) -> None:
+        terminal = demo_user.open_terminal(*command, **environment)
+        assert terminal.end() == 0
+        assert "█" in terminal.shown
+        assert not COLOUR.search(terminal.shown)
+
+    @pytest.mark.parametrize(("command", "columns"), [("usage", 24), ("costs", 40)])
+    def test_a_narrow_terminal_loses_no_number(self, demo_user: CliUser, command: str, columns: int) -> None:
+        numbers = re.findall(r"[\d.]+", demo_user.run(command).out)
+        screen = final_screen(demo_user.open_terminal(command, COLUMNS=str(columns), LINES="100"))
+        assert sorted(re.findall(r"[\d.]+", " ".join(screen))) == sorted(numbers)
+
+    def test_cost_plot_shows_currency_and_estimation_rule(self, demo_user: CliUser) -> None:
+        screen = final_screen(demo_user.open_terminal("costs", "--plot"))
+        assert screen[0].split() == ["kind", "hour", "(CNY)", "%"]
+        assert screen[1].split()[2:] == ["█" * 30, "1.2714", "80.9"]
+        assert screen[5:] == [
+            "total, hour: 1.5717825 CNY",
+            "total, day: 37.72278 CNY",
+            "total, month: 1131.6834 CNY",
+            "total, year: 13768.8147 CNY",
+            "estimated from the current hour: day = hour × 24, month = day × 30, year = day × 365",
+        ]
+
+    def test_flavors_show_the_ram_available_with_the_cores(self, demo_user: CliUser) -> None:
+        screen = final_screen(demo_user.open_terminal("flavors", "--vcpus", "4"))
+        assert screen[0].split() == ["id", "name", "cores", "RAM", "(MB)", "disk", "(GB)"]
+        assert screen[-1] == "RAM with 4 cores: 4096, 8192, 16384 MB"
+
+    def test_domain_is_shown_as_a_record(self, demo_user: CliUser) -> None:
+        screen = final_screen(demo_user.open_terminal("domain", "206813"))
+        assert not any("[]" in line for line in screen)
+        assert screen[0] == "id                206813"
+        assert "enabled           yes" in screen
+
+    @pytest.mark.parametrize("columns", ["0", "9"])
+    def test_unusable_terminal_width_falls_back_to_the_default(self, demo_user: CliUser, columns: str) -> None:
+        terminal = demo_user.open_terminal("usage", COLUMNS=columns, NO_COLOR="1")
+        assert terminal.end() == 0
+        assert re.search(r"cloud hosts +█", terminal.shown)
 
 
-def test_watch_refreshes_usage_until_ctrl_c(demo_user: CliUser, server: RunningServer) -> None:
-    before = server.log().count('"GetUsageLimits"')
-    terminal = demo_user.open_terminal("usage", "--watch", "0.5")
-    screen = terminal.wait_for_text("cloud hosts")
-    assert screen[0].startswith(f"demo at {server.base}, ")
-    assert screen[2].split() == ["quota", "used", "limit", "free"]
-    eventually(lambda: server.log().count('"GetUsageLimits"') > before + 2)
-    terminal.type("\x03")
-    assert terminal.end() == 130
-    assert_terminal_restored(terminal)
+class TestPrompts:
+    @pytest.mark.parametrize("arguments", [(), ("--username", "demo", "--password-file", "-")])
+    def test_password_prompt_has_no_echo(
+        self, cli_user: CliUser, server: RunningServer, arguments: tuple[str, ...]
+    ) -> None:
+        terminal = cli_user.open_terminal("login", "--url", server.base, *arguments)
+        if not arguments:
+            terminal.wait_for(f"Username at {server.base}: ")
+            terminal.type("demo\n")
+        terminal.wait_for(f"Password for demo at {server.base}: ")
+        terminal.type_without_echo(f"{PASSWORD}\n")
+        assert final_screen(terminal)[-1] == f"logged in as demo at {server.base}"
+        assert PASSWORD not in terminal.shown
+        assert cli_user.run("usage").code == 0
+
+    def test_ended_session_prompts_for_the_password(self, logged_in_user: CliUser, server: RunningServer) -> None:
+        saved = logged_in_user.sessions_file.read_text()
+        assert logged_in_user.run("logout").code == 0
+        logged_in_user.sessions_file.write_text(saved)
+        terminal = logged_in_user.open_terminal("urls")
+        terminal.wait_for("Password for demo at ")
+        terminal.type_without_echo(f"{PASSWORD}\n")
+        assert "url-d3m0d1r0" in "\n".join(final_screen(terminal))
+
+    def test_unreachable_console_does_not_prompt_for_a_password(self, cli_user: CliUser) -> None:
+        terminal = cli_user.open_terminal(
+            "login", "--url", "http://127.0.0.1:1", "--username", "demo", "--timeout", "1"
+        )
+        assert terminal.end() == 3
+        assert "assword" not in terminal.shown
+
+    def test_empty_password_is_rejected(self, cli_user: CliUser, server: RunningServer) -> None:
+        terminal = cli_user.open_terminal("login", "--url", server.base, "--username", "demo")
+        terminal.wait_for("Password for demo")
+        terminal.type_without_echo("\n")
+        assert final_screen(terminal, 2)[-1] == "cloudconsole: no password entered"
+
+    @pytest.mark.parametrize(("key", "code"), [("\x03", 130), ("\x04", 2)])
+    @pytest.mark.parametrize("prompt", ["Username", "Password"])
+    def test_aborted_prompt_ends_its_line(
+        self, cli_user: CliUser, server: RunningServer, prompt: str, key: str, code: int
+    ) -> None:
+        terminal = cli_user.open_terminal(
+            "login", "--url", server.base, *(["--username", "x"] if prompt == "Password" else [])
+        )
+        terminal.wait_for(prompt)
+        (terminal.type_without_echo if prompt == "Password" else terminal.type)(key)
+        assert terminal.end() == code
+        prompt_line, *rest = terminal.shown.split("\r\n")
+        assert "cloudconsole: " not in prompt_line
+        assert all(line == "" or line.startswith("cloudconsole: ") for line in rest)
+        assert rest
+
+    def test_non_utf_8_username_is_rejected(self, cli_user: CliUser, server: RunningServer) -> None:
+        terminal = cli_user.open_terminal("login", "--url", server.base)
+        terminal.wait_for("Username at ")
+        terminal.type_bytes(b"\xff\n")
+        assert final_screen(terminal, 2)[-1].startswith("cloudconsole: no username")
 
 
-def test_terminated_watch_restores_the_terminal(demo_user: CliUser) -> None:
-    terminal = demo_user.open_terminal("usage", "--watch", "60")
-    terminal.wait_for_text("cloud hosts")
-    terminal.process.terminate()
-    assert terminal.end() == 143
-    assert_terminal_restored(terminal)
+class TestWatch:
+    def test_watch_refreshes_usage_until_ctrl_c(self, demo_user: CliUser, server: RunningServer) -> None:
+        before = server.log().count('"GetUsageLimits"')
+        terminal = demo_user.open_terminal("usage", "--watch", "0.5")
+        screen = terminal.wait_for_text("cloud hosts")
+        assert screen[0].startswith(f"demo at {server.base}, ")
+        assert screen[2].split() == ["quota", "used", "limit", "free"]
+        eventually(lambda: server.log().count('"GetUsageLimits"') > before + 2)
+        terminal.type("\x03")
+        assert terminal.end() == 130
+        assert_terminal_restored(terminal)
 
+    def test_terminated_watch_restores_the_terminal(self, demo_user: CliUser) -> None:
+        terminal = demo_user.open_terminal("usage", "--watch", "60")
+        terminal.wait_for_text("cloud hosts")
+        terminal.process.terminate()
+        assert terminal.end() == 143
+        assert_terminal_restored(terminal)
 
-def test_a_watch_ends_with_its_session(logged_in_user: CliUser, server: RunningServer) -> None:
-    terminal = logged_in_user.open_terminal("usage", "--watch", "0.5")
-    terminal.wait_for_text("cloud hosts")
-    assert logged_in_user.run("logout").code == 0
-    assert terminal.end() == 1
-    assert f"cloudconsole: the session of demo at {server.base} has ended" in terminal.shown
-    assert_terminal_restored(terminal)
+    def test_a_watch_ends_with_its_session(self, logged_in_user: CliUser, server: RunningServer) -> None:
+        terminal = logged_in_user.open_terminal("usage", "--watch", "0.5")
+        terminal.wait_for_text("cloud hosts")
+        assert logged_in_user.run("logout").code == 0
+        assert terminal.end() == 1
+        assert f"cloudconsole: the session of demo at {server.base} has ended" in terminal.shown
+        assert_terminal_restored(terminal)
 
+    def test_watch_on_a_dumb_terminal_is_rejected(self, demo_user: CliUser) -> None:
+        terminal = demo_user.open_terminal("usage", "--watch", TERM="dumb")
+        assert terminal.end() == 2
+        assert "--watch requires a terminal" in terminal.shown
 
-@pytest.mark.parametrize("columns", ["0", "9"])
-def test_unusable_terminal_width_falls_back_to_the_default(demo_user: CliUser, columns: str) -> None:
-    terminal = demo_user.open_terminal("usage", COLUMNS=columns, NO_COLOR="1")
-    assert terminal.end() == 0
-    assert re.search(r"cloud hosts +█", terminal.shown)
-
-
-def test_watch_on_a_dumb_terminal_is_rejected(demo_user: CliUser) -> None:
-    terminal = demo_user.open_terminal("usage", "--watch", TERM="dumb")
-    assert terminal.end() == 2
-    assert "--watch requires a terminal" in terminal.shown
-
-
-def test_non_utf_8_username_is_rejected(cli_user: CliUser, server: RunningServer) -> None:
-    terminal = cli_user.open_terminal("login", "--url", server.base)
-    terminal.wait_for("Username at ")
-    terminal.type_bytes(b"\xff\n")
-    assert final_screen(terminal, 2)[-1].startswith("cloudconsole: no username")
+    def test_watch_shows_a_lost_connection_and_continues(self, guest: CliUser, scripted: ScriptedServer) -> None:
+        working = scripted.rule
+        terminal = guest.open_terminal("usage", "--watch", "0.5")
+        terminal.wait_for_text("cloud hosts")
+        scripted.rule = lambda _: LOST
+        screen = terminal.wait_for_text("cannot reach")
+        assert any("cloud hosts" in line for line in screen)
+        scripted.rule = working
+        eventually(lambda: not any("cannot reach" in line for line in terminal.screen))
+        assert any("cloud hosts" in line for line in terminal.screen)
+        terminal.type("\x03")
+        assert terminal.end() == 130
 
 
 def assert_terminal_restored(terminal: Terminal) -> None:
     assert terminal.shown.count("\x1b[?1049h") == terminal.shown.count("\x1b[?1049l") == 1
     assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l")
     assert "Traceback" not in terminal.shown
-
-
-def test_watch_shows_a_lost_connection_and_continues(guest: CliUser, scripted: ScriptedServer) -> None:
-    working = scripted.rule
-    terminal = guest.open_terminal("usage", "--watch", "0.5")
-    terminal.wait_for_text("cloud hosts")
-    scripted.rule = lambda _: LOST
-    screen = terminal.wait_for_text("cannot reach")
-    assert any("cloud hosts" in line for line in screen)
-    scripted.rule = working
-    eventually(lambda: not any("cannot reach" in line for line in terminal.screen))
-    assert any("cloud hosts" in line for line in terminal.screen)
-    terminal.type("\x03")
-    assert terminal.end() == 130

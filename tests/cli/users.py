@@ -1,6 +1,8 @@
 """CLI users, each with a separate home directory and environment."""
 
 import json
+import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,3 +70,12 @@ class CliUser:
 
     def saved_sessions(self) -> Any:
         return json.loads(self.sessions_file.read_text())
+
+
+def install_program(folder: Path) -> str:
+    """Create a directory with the program `cloudconsole`; return a PATH that begins with it."""
+    program = folder / "bin/cloudconsole"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cloudconsole "$@"\n')
+    program.chmod(0o755)
+    return f"{program.parent}{os.pathsep}{os.environ['PATH']}"

@@ -1,20 +1,16 @@
-"""The client against a real console: results of each method, sessions, logins and errors."""
+"""The client against a real console: results of each method, sessions, logins, errors, and HTTPS."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from cloudconsole import (
-    Console,
-    LoginRequired,
-    NotFound,
-    Session,
-)
-from tests.client.conftest import Connect
-from tests.client.sync_async import run_concurrently
-from tests.harness import RunningServer
+from cloudconsole import ConnectionFailed, Console, LoginRequired, NotFound, Session
+from tests.client.conftest import Connect, RetryClock, run_concurrently
+from tests.e2e.test_https import serving_https
+from tests.harness import RunningServer, client_ssl_context
 
 
 def logins(server: RunningServer) -> int:
@@ -28,149 +24,150 @@ def end_at_server(session: Session | None) -> None:
         elsewhere.logout()
 
 
-@pytest.mark.parametrize(
-    ("method", "action", "fields"),
-    [
-        ("usage_limits", "GetUsageLimits", {}),
-        ("flavors", "GetFlavors", {}),
-        ("urls", "GetUrlList", {}),
-        ("domain", "GetDomainDetail", {"domainId": "206813"}),
-        ("news", "GetNews", {}),
-        ("consumption", "GetConsumptionsEstimated", {}),
-    ],
-)
-def test_each_method_decodes_the_data_of_its_action(
-    demo: Any, method: str, action: str, fields: dict[str, str]
-) -> None:
-    record = getattr(demo, method)(*fields.values())
-    raw = record.raw if hasattr(record, "raw") else [item.raw for item in record]
-    assert raw == demo.call(action, **fields) != []
+class TestActions:
+    @pytest.mark.parametrize(
+        ("method", "action", "fields"),
+        [
+            ("usage_limits", "GetUsageLimits", {}),
+            ("flavors", "GetFlavors", {}),
+            ("urls", "GetUrlList", {}),
+            ("domain", "GetDomainDetail", {"domainId": "206813"}),
+            ("news", "GetNews", {}),
+            ("consumption", "GetConsumptionsEstimated", {}),
+        ],
+    )
+    def test_each_method_decodes_the_data_of_its_action(
+        self, demo: Any, method: str, action: str, fields: dict[str, str]
+    ) -> None:
+        record = getattr(demo, method)(*fields.values())
+        raw = record.raw if hasattr(record, "raw") else [item.raw for item in record]
+        assert raw == demo.call(action, **fields) != []
+
+    def test_records_have_time_zone_and_currency_of_the_console(self, demo: Any) -> None:
+        assert demo.news()[0].date == datetime(2026, 10, 12, 12, tzinfo=UTC)
+        assert demo.consumption().currency == "CNY"
+
+    def test_about(self, demo: Any, server: RunningServer) -> None:
+        about = demo.about()
+        assert about.regions == (f"{server.base}/v3",)
+        assert about.time_zone == "UTC"
+        assert about.units.ram == "MB"
+        assert "GetNews" in about.actions
+
+    @pytest.mark.parametrize("send_as", ["json", "form"])
+    def test_both_body_formats_are_accepted(self, connect: Connect, server: RunningServer, send_as: str) -> None:
+        demo = connect(server.base, username="demo", password="console-demo", send_as=send_as)
+        assert demo.call("GetDomainDetail", domainId="206814")["domainId"] == "206814"
+
+    @pytest.mark.parametrize(
+        ("language", "message"), [("zh", "不存在此 id 的域名。"), ("en", "There is no domain with this ID.")]
+    )
+    def test_error_has_all_details_in_the_chosen_language(
+        self, connect: Connect, server: RunningServer, language: str, message: str
+    ) -> None:
+        demo = connect(server.base, username="demo", password="console-demo", language=language)
+        with pytest.raises(NotFound) as raised:
+            demo.domain("1")
+        assert str(raised.value) == raised.value.message == message
+        assert (raised.value.code, raised.value.error, raised.value.field) == (404, "domain_not_found", "domainId")
+        assert raised.value.request_id
 
 
-def test_news_have_the_consoles_time_zone(demo: Any) -> None:
-    newest, *_ = demo.news()
-    assert newest.date == datetime(2026, 10, 12, 12, tzinfo=UTC)
-
-
-def test_consumption_has_the_consoles_currency(demo: Any) -> None:
-    assert demo.consumption().currency == "CNY"
-
-
-def test_about(demo: Any, server: RunningServer) -> None:
-    about = demo.about()
-    assert about.regions == (f"{server.base}/v3",)
-    assert about.time_zone == "UTC"
-    assert about.units.ram == "MB"
-    assert "GetNews" in about.actions
-
-
-@pytest.mark.parametrize("send_as", ["json", "form"])
-def test_both_body_formats_are_accepted(connect: Connect, server: RunningServer, send_as: str) -> None:
-    demo = connect(server.base, username="demo", password="console-demo", send_as=send_as)
-    assert demo.call("GetDomainDetail", domainId="206814")["domainId"] == "206814"
-
-
-@pytest.mark.parametrize(
-    ("language", "message"), [("zh", "不存在此 id 的域名。"), ("en", "There is no domain with this ID.")]
-)
-def test_messages_come_in_the_chosen_language(
-    connect: Connect, server: RunningServer, language: str, message: str
-) -> None:
-    demo = connect(server.base, username="demo", password="console-demo", language=language)
-    with pytest.raises(NotFound) as raised:
-        demo.domain("1")
-    assert str(raised.value) == raised.value.message == message
-
-
-def test_error_has_all_details_of_the_response(demo: Any) -> None:
-    with pytest.raises(NotFound) as raised:
-        demo.domain("1")
-    assert raised.value.code == 404
-    assert raised.value.error == "domain_not_found"
-    assert raised.value.field == "domainId"
-    assert raised.value.request_id
-
-
-def test_without_credentials_a_login_is_required(connect: Connect, server: RunningServer) -> None:
-    with pytest.raises(LoginRequired):
-        connect(server.base).news()
-
-
-def test_password_callback_is_called_once_when_needed(connect: Connect, server: RunningServer) -> None:
-    prompts = []
-
-    def prompt() -> str:
-        prompts.append("once")
-        return "console-demo"
-
-    demo = connect(server.base, username="demo", password=prompt)
-    assert prompts == []
-    demo.news()
-    demo.news()
-    assert prompts == ["once"]
-
-
-def test_requests_after_logout_require_an_explicit_login(demo: Any, connect: Connect, server: RunningServer) -> None:
-    demo.news()
-    saved = demo.session
-    demo.logout()
-    assert demo.session is None
-    for client in (demo, connect(server.base, session=saved)):
+class TestSessions:
+    def test_without_credentials_a_login_is_required(self, connect: Connect, server: RunningServer) -> None:
         with pytest.raises(LoginRequired):
-            client.news()
+            connect(server.base).news()
+
+    def test_password_callback_is_called_once_when_needed(self, connect: Connect, server: RunningServer) -> None:
+        prompts = []
+
+        def prompt() -> str:
+            prompts.append("once")
+            return "console-demo"
+
+        demo = connect(server.base, username="demo", password=prompt)
+        assert prompts == []
+        demo.news()
+        demo.news()
+        assert prompts == ["once"]
+
+    def test_requests_after_logout_require_an_explicit_login(
+        self, demo: Any, connect: Connect, server: RunningServer
+    ) -> None:
+        demo.news()
+        saved = demo.session
+        demo.logout()
+        assert demo.session is None
+        for client in (demo, connect(server.base, session=saved)):
+            with pytest.raises(LoginRequired):
+                client.news()
+        demo.login()
+        assert demo.news()
+
+    def test_logout_without_a_live_session_succeeds(self, demo: Any) -> None:
+        demo.login()
+        end_at_server(demo.session)
+        demo.logout()
+        assert demo.session is None
+        demo.logout()
+
+    def test_saved_session_needs_no_login(self, demo: Any, connect: Connect, server: RunningServer) -> None:
+        demo.login()
+        before = logins(server)
+        again = connect(server.base, session=demo.session)
+        assert again.usage_limits() == demo.usage_limits()
+        assert logins(server) == before
+
+    @pytest.mark.parametrize("changes", [{"username": "other"}, {"region": "http://b/v3"}, {"base_url": "http://b"}])
+    def test_session_of_another_identity_is_rejected(self, connect: Connect, changes: dict[str, str]) -> None:
+        session = Session(base_url="http://a", username="demo", region="http://a/v3", cookies=())
+        with pytest.raises(ValueError, match="another console, region or user"):
+            connect(**{"base_url": "http://a", "session": session, **changes})
+
+    def test_concurrent_requests_share_the_first_login(self, demo: Any, server: RunningServer) -> None:
+        before = logins(server)
+        assert run_concurrently(30, demo.news) == [demo.news()] * 30
+        assert logins(server) == before + 1
+
+    def test_concurrent_requests_share_the_renewal_of_a_session(self, demo: Any, server: RunningServer) -> None:
+        demo.login()
+        end_at_server(demo.session)
+        before = logins(server)
+        assert run_concurrently(30, demo.usage_limits) == [demo.usage_limits()] * 30
+        assert logins(server) == before + 1
+
+    def test_rejected_csrf_token_is_renewed(self, demo: Any, connect: Connect, server: RunningServer) -> None:
+        demo.login()
+        saved = demo.session
+        cookies = (
+            replace(cookie, value="x" * 64) if cookie.name == "csrftoken" else cookie for cookie in saved.cookies
+        )
+        stale = replace(saved, cookies=tuple(cookies))
+        assert connect(server.base, password="console-demo", session=stale).usage_limits()
+        with pytest.raises(LoginRequired):
+            connect(server.base, session=stale).usage_limits()
+
+    def test_repr_contains_no_secret(self, demo: Any, server: RunningServer) -> None:
+        assert server.base in repr(demo)
+        assert "console-demo" not in repr(demo)
+        demo.login()
+        assert all(cookie.value not in repr(demo.session) for cookie in demo.session.cookies)
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with serving_https(tmp_path_factory.mktemp("secure")) as running:
+        yield running
+
+
+def test_cookies_work_over_https(connect: Connect, secure: RunningServer) -> None:
+    base = f"https://LOCALHOST:{secure.port}/"
+    demo = connect(base, username="demo", password="console-demo", verify=client_ssl_context())
     demo.login()
-    assert demo.news()
+    again = connect(base, session=demo.session, verify=client_ssl_context())
+    assert again.usage_limits().instances.limit == 20
 
 
-def test_logout_without_a_live_session_succeeds(demo: Any) -> None:
-    demo.login()
-    end_at_server(demo.session)
-    demo.logout()
-    assert demo.session is None
-    demo.logout()
-
-
-def test_saved_session_needs_no_login(demo: Any, connect: Connect, server: RunningServer) -> None:
-    demo.login()
-    before = logins(server)
-    again = connect(server.base, session=demo.session)
-    assert again.usage_limits() == demo.usage_limits()
-    assert logins(server) == before
-
-
-@pytest.mark.parametrize("changes", [{"username": "other"}, {"region": "http://b/v3"}, {"base_url": "http://b"}])
-def test_session_of_another_identity_is_rejected(connect: Connect, changes: dict[str, str]) -> None:
-    session = Session(base_url="http://a", username="demo", region="http://a/v3", cookies=())
-    with pytest.raises(ValueError, match="another console, region or user"):
-        connect(**{"base_url": "http://a", "session": session, **changes})
-
-
-def test_concurrent_requests_share_the_first_login(demo: Any, server: RunningServer) -> None:
-    before = logins(server)
-    assert run_concurrently(30, demo.news) == [demo.news()] * 30
-    assert logins(server) == before + 1
-
-
-def test_concurrent_requests_share_the_renewal_of_a_session(demo: Any, server: RunningServer) -> None:
-    demo.login()
-    end_at_server(demo.session)
-    before = logins(server)
-    assert run_concurrently(30, demo.usage_limits) == [demo.usage_limits()] * 30
-    assert logins(server) == before + 1
-
-
-def test_rejected_csrf_token_is_renewed(demo: Any, connect: Connect, server: RunningServer) -> None:
-    demo.login()
-    saved = demo.session
-    cookies = (replace(cookie, value="x" * 64) if cookie.name == "csrftoken" else cookie for cookie in saved.cookies)
-    stale = replace(saved, cookies=tuple(cookies))
-    assert connect(server.base, password="console-demo", session=stale).usage_limits()
-    with pytest.raises(LoginRequired):
-        connect(server.base, session=stale).usage_limits()
-
-
-def test_repr_contains_no_secret(demo: Any, server: RunningServer) -> None:
-    assert server.base in repr(demo)
-    assert "console-demo" not in repr(demo)
-    demo.login()
-    assert all(cookie.value not in repr(demo.session) for cookie in demo.session.cookies)
+def test_untrusted_certificate_is_rejected(connect: Connect, secure: RunningServer, retry_clock: RetryClock) -> None:
+    with pytest.raises(ConnectionFailed, match="certificate"):
+        connect(secure.base, username="demo", password="console-demo").news()

@@ -9,8 +9,8 @@ import pytest
 
 from cloudconsole import Console, SavedCookie
 from cloudconsole.client.cookies import MAX_COOKIES, CookieJar, csrf_token
+from tests.client.conftest import run_concurrently
 from tests.client.scripted_server import LOGGED_IN, Canned, ReceivedRequest, Script, envelope
-from tests.client.sync_async import run_concurrently
 from tests.e2e.processes import eventually
 
 BASE = "https://console.example.com"
@@ -26,106 +26,94 @@ def sent(jar: CookieJar, path: str = "/api/") -> dict[str, str]:
     return {cookie.name: cookie.value for cookie in jar.sent_to(path)}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "a=1",
-        "a=1; Path=/",
-        "a=1; Path=/api",
-        "a=1; Path=/api/",
-        "a=1; path=nowhere",
-        "a=1; Domain=console.example.com",
-        "a=1; DOMAIN=.Example.com",
-        "a=1; Secure; HttpOnly; SameSite=Lax",
-        "a=1; Max-Age=60",
-        "a=1; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
-        "a=1; Expires=Fri, 31 Dec 2199 00:00:00 GMT",
-        "a=1; Expires=Fri, 31-Dec-2199 00:00:00 GMT",
-        "a=1; Expires=some day",
-        "a=1; Max-Age=soon",
-        " a = 1 ;;",
-    ],
-)
-def test_cookie_is_stored_and_sent(line: str) -> None:
-    assert sent(jar_with(line)) == {"a": "1"}
+class TestCookieJar:
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "a=1",
+            "a=1; Path=/",
+            "a=1; Path=/api",
+            "a=1; Path=/api/",
+            "a=1; path=nowhere",
+            "a=1; Domain=console.example.com",
+            "a=1; DOMAIN=.Example.com",
+            "a=1; Secure; HttpOnly; SameSite=Lax",
+            "a=1; Max-Age=60",
+            "a=1; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "a=1; Expires=Fri, 31 Dec 2199 00:00:00 GMT",
+            "a=1; Expires=Fri, 31-Dec-2199 00:00:00 GMT",
+            "a=1; Expires=some day",
+            "a=1; Max-Age=soon",
+            " a = 1 ;;",
+        ],
+    )
+    def test_cookie_is_stored_and_sent(self, line: str) -> None:
+        assert sent(jar_with(line)) == {"a": "1"}
 
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "",
+            "a",
+            "=1",
+            "a=é",
+            "a=1\x01",
+            "a=1; Domain=example.org",
+            "a=1; Domain=other.console.example.com",
+            "a=1; Path=/apis",
+            "a=1; Path=/auth/",
+            "a=1; Max-Age=0",
+            "a=1; Max-Age=-5",
+            "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "a=" + "1" * 5000,
+        ],
+    )
+    def test_cookie_is_not_stored_or_not_sent_to_the_api(self, line: str) -> None:
+        assert sent(jar_with(line)) == {}
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "a",
-        "=1",
-        "a=é",
-        "a=1\x01",
-        "a=1; Domain=example.org",
-        "a=1; Domain=other.console.example.com",
-        "a=1; Path=/apis",
-        "a=1; Path=/auth/",
-        "a=1; Max-Age=0",
-        "a=1; Max-Age=-5",
-        "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
-        "a=" + "1" * 5000,
-    ],
-)
-def test_cookie_is_not_stored_or_not_sent_to_the_api(line: str) -> None:
-    assert sent(jar_with(line)) == {}
+    @pytest.mark.parametrize(
+        ("base", "lines", "expected"),
+        [
+            # Replaced and deleted.
+            (BASE, ["a=1", "b=1", "a=2; Path=/", "b=; Max-Age=0"], {"a": "2"}),
+            # A console under a path.
+            (f"{BASE}/console", ["a=1; Path=/console/", "b=1; Path=/api/"], {"a": "1"}),
+            # The domain may be the host itself.
+            ("http://localhost", ["a=1; Domain=localhost"], {"a": "1"}),
+            ("http://127.0.0.1", ["a=1; Domain=127.0.0.1"], {"a": "1"}),
+            ("http://[::1]", ["a=1; Domain=::1"], {"a": "1"}),
+            # Secure cookies are sent over HTTPS, or to this machine.
+            ("https://console", ["a=1; Secure"], {"a": "1"}),
+            ("http://console", ["a=1; Secure"], {}),
+            ("http://localhost:8000", ["a=1; Secure"], {"a": "1"}),
+            ("http://127.0.0.1", ["a=1; Secure"], {"a": "1"}),
+            ("http://[::1]:80", ["a=1; Secure"], {"a": "1"}),
+            ("http://192.0.2.1", ["a=1; Secure"], {}),
+        ],
+    )
+    def test_cookies_sent_to_the_api(self, base: str, lines: list[str], expected: dict[str, str]) -> None:
+        assert sent(jar_with(*lines, base=base)) == expected
 
+    def test_most_specific_path_comes_first(self) -> None:
+        jar = jar_with("csrftoken=far; Path=/", "csrftoken=near; Path=/api")
+        assert csrf_token(jar.sent_to("/api/")) == "near"
+        assert csrf_token(jar.sent_to("/auth/login/")) == "far"
 
-def test_cookies_are_replaced_and_deleted() -> None:
-    jar = jar_with("a=1", "b=1", "a=2; Path=/", "b=; Max-Age=0")
-    assert sent(jar) == {"a": "2"}
+    def test_number_of_cookies_is_limited(self) -> None:
+        jar = jar_with(*(f"c{number}=1" for number in range(1000)))
+        assert len(jar.all()) == MAX_COOKIES
 
+    def test_cookies_of_another_era_are_ignored(self) -> None:
+        jar = CookieJar(BASE)
+        jar.begin_era()
+        jar.take(["a=late"], 0)
+        jar.take(["b=never"], None)
+        jar.take(["c=now"], jar.era)
+        assert sent(jar) == {"c": "now"}
 
-def test_most_specific_path_comes_first() -> None:
-    jar = jar_with("csrftoken=far; Path=/", "csrftoken=near; Path=/api")
-    assert csrf_token(jar.sent_to("/api/")) == "near"
-    assert csrf_token(jar.sent_to("/auth/login/")) == "far"
-
-
-@pytest.mark.parametrize(
-    ("base", "is_sent"),
-    [
-        ("https://console", True),
-        ("http://console", False),
-        ("http://localhost:8000", True),
-        ("http://127.0.0.1", True),
-        ("http://[::1]:80", True),
-        ("http://192.0.2.1", False),
-    ],
-)
-def test_secure_cookie_is_sent_over_https_or_to_localhost(base: str, is_sent: bool) -> None:
-    assert bool(sent(jar_with("a=1; Secure", base=base))) is is_sent
-
-
-@pytest.mark.parametrize("base", ["http://localhost", "http://127.0.0.1", "http://[::1]"])
-def test_domain_equal_to_the_host_is_accepted(base: str) -> None:
-    host = base.removeprefix("http://").strip("[]")
-    assert sent(jar_with(f"a=1; Domain={host}", base=base)) == {"a": "1"}
-
-
-def test_cookies_of_a_console_under_a_path() -> None:
-    jar = jar_with("a=1; Path=/console/", "b=1; Path=/api/", base=f"{BASE}/console")
-    assert sent(jar) == {"a": "1"}
-
-
-def test_number_of_cookies_is_limited() -> None:
-    jar = jar_with(*(f"c{number}=1" for number in range(1000)))
-    assert len(jar.all()) == MAX_COOKIES
-
-
-def test_cookies_of_another_era_are_ignored() -> None:
-    jar = CookieJar(BASE)
-    jar.begin_era()
-    jar.take(["a=late"], 0)
-    jar.take(["b=never"], None)
-    jar.take(["c=now"], jar.era)
-    assert sent(jar) == {"c": "now"}
-
-
-def test_saved_cookie_is_restored_unchanged() -> None:
-    saved = SavedCookie(name="a", value="1", path="/api/", secure=True, expires=1.0)
-    assert CookieJar(BASE, [saved]).all() == (saved,)
+    def test_saved_cookie_is_restored_unchanged(self) -> None:
+        saved = SavedCookie(name="a", value="1", path="/api/", secure=True, expires=1.0)
+        assert CookieJar(BASE, [saved]).all() == (saved,)
 
 
 class TestLateResponses:

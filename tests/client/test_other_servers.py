@@ -4,20 +4,9 @@ from typing import Any
 
 import pytest
 
-from cloudconsole import (
-    ConnectionFailed,
-    Console,
-    ConsoleError,
-    CsrfFailed,
-    InvalidCredentials,
-    LoginRequired,
-    NotFound,
-    ProtocolError,
-    RateLimited,
-    RegionRequired,
-    ServerError,
-)
+from cloudconsole import Console
 from cloudconsole.client import decoding
+from cloudconsole.client import exceptions as errors
 from cloudconsole.client.flow import ProtocolFlow
 from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.session import make_credentials
@@ -38,29 +27,21 @@ class TestLogin:
     def test_first_action_takes_exactly_three_requests(self, client: Console, scripted: Script) -> None:
         scripted.actions = [envelope([])]
         client.news()
-        assert [(request.method, request.path) for request in scripted.requests] == [
-            ("GET", "/api/"),
-            ("POST", "/auth/login/"),
-            ("POST", "/api/"),
+        assert [(request.method, request.path, request.headers.get("Referer")) for request in scripted.requests] == [
+            ("GET", "/api/", None),
+            ("POST", "/auth/login/", "http://console/api/"),
+            ("POST", "/api/", "http://console/api/"),
         ]
-
-    def test_login_form_has_the_four_fields(self, client: Console, scripted: Script) -> None:
-        client.login()
         assert scripted.logins[0].form == {"csrfmiddlewaretoken": "first", **ACCOUNT}
 
-    def test_posts_have_a_referer(self, client: Console, scripted: Script) -> None:
-        client.call("GetIt")
-        posts = [request for request in scripted.requests if request.method == "POST"]
-        assert {request.headers["Referer"] for request in posts} == {"http://console/api/"}
-
     def test_a_console_under_a_path(self, scripted: Script) -> None:
-        with pytest.raises(NotFound):
+        with pytest.raises(errors.NotFound):
             connect(scripted, "/console/").login()
         assert scripted.requests[0].path == "/console/api/"
 
     def test_failed_login_sends_no_action(self, client: Console, scripted: Script) -> None:
         scripted.login = [Canned(401)]
-        with pytest.raises(InvalidCredentials):
+        with pytest.raises(errors.InvalidCredentials):
             client.call("GetIt")
         assert len(scripted.logins) == 1
         assert scripted.action_requests == []
@@ -70,7 +51,7 @@ class TestLogin:
         self, client: Console, scripted: Script, response: Canned
     ) -> None:
         scripted.login, scripted.actions = [Canned(200, b"<html>Wrong!</html>")], [response, SUCCESS]
-        with pytest.raises(InvalidCredentials):
+        with pytest.raises(errors.InvalidCredentials):
             client.call("GetIt")
         assert len(scripted.logins) == 1
         assert client.call("GetIt") == {"done": True}
@@ -85,14 +66,23 @@ class TestLogin:
     @pytest.mark.parametrize("regions", [["http://a/v3", "http://b/v3"], []])
     def test_region_is_required_unless_there_is_exactly_one(self, scripted: Script, regions: list[str]) -> None:
         scripted.opening = [envelope({"regions": regions}, headers=OPENED.headers)]
-        with pytest.raises(RegionRequired) as raised:
+        with pytest.raises(errors.RegionRequired) as raised:
             connect(scripted, region=None).call("GetIt")
         assert raised.value.regions == tuple(regions)
         assert scripted.logins == []
 
-    def test_no_login_is_sent_without_a_csrftoken(self, client: Console, scripted: Script) -> None:
-        scripted.opening = [Canned(200)]
-        with pytest.raises(ProtocolError, match="csrftoken"):
+    @pytest.mark.parametrize(
+        ("opening", "message"),
+        [
+            (Canned(200), "csrftoken"),
+            (Canned(301, headers=[("Location", "https://elsewhere/api/")]), "redirects to https://elsewhere/api/"),
+        ],
+    )
+    def test_no_login_is_sent_without_a_csrftoken_or_after_a_redirect(
+        self, client: Console, scripted: Script, opening: Canned, message: str
+    ) -> None:
+        scripted.opening = [opening]
+        with pytest.raises(errors.ProtocolError, match=message):
             client.call("GetIt")
         assert scripted.logins == []
 
@@ -104,11 +94,6 @@ class TestLogin:
         client.login()
         assert client.session is not None
         assert client.session.region == ACCOUNT["region"]
-
-    def test_redirected_console_is_not_followed(self, client: Console, scripted: Script) -> None:
-        scripted.opening = [Canned(301, headers=[("Location", "https://elsewhere.example.com/api/")])]
-        with pytest.raises(ProtocolError, match=r"redirects to https://elsewhere\.example\.com/api/"):
-            client.login()
 
     @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"code": 200, "data": {"regions": 7, "monthDays": "x"}}'])
     def test_invalid_metadata_is_ignored(self, client: Console, scripted: Script, body: bytes) -> None:
@@ -123,13 +108,13 @@ class TestLogin:
 
     @pytest.mark.parametrize("given", [None, "sec\udc80ret"])
     def test_invalid_password_from_a_callback_is_not_sent(self, scripted: Script, given: Any) -> None:
-        with pytest.raises(LoginRequired, match="no password"):
+        with pytest.raises(errors.LoginRequired, match="no password"):
             connect(scripted, password=lambda: given).login()
         assert scripted.logins == []
 
     def test_error_contains_no_secret(self, client: Console, scripted: Script) -> None:
         scripted.login = [Canned(500)]
-        with pytest.raises(ServerError) as raised:
+        with pytest.raises(errors.ServerError) as raised:
             client.login()
         details = f"{raised.value!r} {vars(raised.value)} {raised.value.__context__!r}"
         assert "secret" not in details
@@ -142,21 +127,19 @@ class TestSessions:
         client.call("GetIt")
         assert client.call("GetIt") == {"done": True}
         assert len(scripted.logins) == 2
-        assert [request.cookies.get("sessionid") for request in scripted.requests if request.method == "GET"] == [
-            None,
-            "guest",
-        ]
+        openings = [request for request in scripted.requests if request.method == "GET"]
+        assert [request.cookies.get("sessionid") for request in openings] == [None, "guest"]
 
     def test_repeatedly_ended_session_does_not_loop(self, client: Console, scripted: Script) -> None:
         scripted.actions = [SUCCESS, *[envelope({}, code=401, error="login_required")] * 9]
         client.call("GetIt")
-        with pytest.raises(LoginRequired):
+        with pytest.raises(errors.LoginRequired):
             client.call("GetIt")
         assert len(scripted.logins) == 2
 
     def test_always_rejected_token_does_not_loop(self, client: Console, scripted: Script) -> None:
         scripted.actions = [Canned(403)]
-        with pytest.raises(CsrfFailed):
+        with pytest.raises(errors.CsrfFailed):
             client.call("GetIt")
         assert len(scripted.logins) == 1
 
@@ -176,7 +159,7 @@ class TestSessions:
     def test_failed_logout_drops_the_local_session(self, client: Console, scripted: Script) -> None:
         client.login()
         scripted.logout = [Canned(500)]
-        with pytest.raises(ServerError):
+        with pytest.raises(errors.ServerError):
             client.logout()
         assert client.session is None
 
@@ -194,21 +177,21 @@ class TestConcurrentLogins:
         assert isinstance(step, Renew)
         return step
 
-    def fail_login(self, flow: ProtocolFlow, error: ConsoleError) -> None:
+    def fail_login(self, flow: ProtocolFlow, error: errors.ConsoleError) -> None:
         login = flow.login(RetryPolicy(0))
         next(login)
         with pytest.raises(type(error)):
             login.throw(error)
 
     def test_waiting_call_shares_the_wrong_credentials(self, flow: ProtocolFlow) -> None:
-        waiting, error = self.waiting(flow), InvalidCredentials("wrong")
+        waiting, error = self.waiting(flow), errors.InvalidCredentials("wrong")
         self.fail_login(flow, error)
-        with pytest.raises(InvalidCredentials, match="wrong") as raised:
+        with pytest.raises(errors.InvalidCredentials, match="wrong") as raised:
             next(flow.renew(waiting))
         assert raised.value is not error
 
-    @pytest.mark.parametrize("error", [ConnectionFailed("no response in time"), ServerError("broken", code=500)])
-    def test_waiting_call_logs_in_itself_after_another_failure(self, flow: ProtocolFlow, error: ConsoleError) -> None:
+    @pytest.mark.parametrize("error", [errors.ConnectionFailed("lost"), errors.ServerError("broken", code=500)])
+    def test_waiting_call_logs_in_after_another_failure(self, flow: ProtocolFlow, error: errors.ConsoleError) -> None:
         waiting = self.waiting(flow)
         self.fail_login(flow, error)
         assert isinstance(next(flow.renew(waiting)), Send)
@@ -217,7 +200,7 @@ class TestConcurrentLogins:
         assert isinstance(next(flow.renew(Renew(5, 0, flow.retry_policy()))), Send)
 
     def test_call_after_the_failure_logs_in_itself(self, flow: ProtocolFlow) -> None:
-        self.fail_login(flow, InvalidCredentials("wrong"))
+        self.fail_login(flow, errors.InvalidCredentials("wrong"))
         assert isinstance(next(flow.renew(self.waiting(flow))), Send)
 
 
@@ -233,7 +216,7 @@ class TestActions:
 
     def test_invalid_response_has_the_request_id(self, client: Console, scripted: Script) -> None:
         scripted.actions = [envelope([], headers=[("X-Request-ID", "r-1")])]
-        with pytest.raises(ProtocolError) as raised:
+        with pytest.raises(errors.ProtocolError) as raised:
             client.usage_limits()
         assert (raised.value.request_id, raised.value.code) == ("r-1", 200)
 
@@ -263,20 +246,11 @@ class TestRetries:
         client.login()
         assert client.session is not None
 
-    @pytest.mark.parametrize("failure", [LOST, Canned(502), Canned(504)])
+    @pytest.mark.parametrize("failure", [LOST, Canned(502), Canned(504), Canned(302), Canned(303)])
     def test_modifying_action_is_not_retried(self, client: Console, scripted: Script, failure: Canned) -> None:
-        scripted.actions = [failure, SUCCESS]
-        with pytest.raises((ConnectionFailed, ServerError)):
-            client.call("DeleteIt")
-        assert len(scripted.action_requests) == 1
-
-    @pytest.mark.parametrize("status", [302, 303])
-    def test_modifying_action_is_not_retried_after_a_redirect(
-        self, client: Console, scripted: Script, status: int
-    ) -> None:
         client.call("GetIt")
-        scripted.actions = [Canned(status, headers=[("Location", "/done/")]), SUCCESS]
-        with pytest.raises(LoginRequired):
+        scripted.actions = [failure, SUCCESS]
+        with pytest.raises((errors.ConnectionFailed, errors.ServerError, errors.LoginRequired)):
             client.call("DeleteIt")
         assert len(scripted.action_requests) == 2
 
@@ -287,7 +261,7 @@ class TestRetries:
     @pytest.mark.parametrize("code", [400, 404, 500, 501])
     def test_permanent_error_is_not_retried(self, client: Console, scripted: Script, code: int) -> None:
         scripted.actions = [envelope({}, code=code, status=code), SUCCESS]
-        with pytest.raises(ConsoleError):
+        with pytest.raises(errors.ConsoleError):
             client.call("GetIt")
         assert len(scripted.action_requests) == 1
 
@@ -295,7 +269,7 @@ class TestRetries:
         self, client: Console, scripted: Script, retry_clock: RetryClock
     ) -> None:
         scripted.actions = [envelope({}, code=429, status=429, headers=[("Retry-After", "60")])]
-        with pytest.raises(RateLimited):
+        with pytest.raises(errors.RateLimited):
             client.call("GetIt")
         assert len(scripted.action_requests) == 1
         assert retry_clock.pauses == []
@@ -304,7 +278,7 @@ class TestRetries:
         self, client: Console, scripted: Script, retry_clock: RetryClock
     ) -> None:
         scripted.actions = [Canned(503), LOST]
-        with pytest.raises(ServerError):
+        with pytest.raises(errors.ServerError):
             client.call("GetIt")
         assert len(scripted.action_requests) > 2
         assert sum(retry_clock.pauses) < 5

@@ -48,15 +48,8 @@ def test_a_users_project_is_type_checked(tmp_path: Path) -> None:
 def loaded_by(program: str) -> set[str]:
     """The modules and top-level packages that a program imports."""
     listing = f"{program}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}}, *sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", listing],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    return set(done.stdout.split())
+    command, environment = [sys.executable, "-c", listing], clean_environment()
+    return set(subprocess.check_output(command, env=environment, text=True, timeout=600).split())
 
 
 def test_importing_the_package_loads_no_dependencies() -> None:

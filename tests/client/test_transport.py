@@ -1,22 +1,23 @@
-"""Sync and async connections: retries, timeouts, limits, and errors that disclose nothing."""
+"""Sync and async connections: retry policy, timeouts, limits, and errors that disclose nothing."""
 
 import threading
 from collections.abc import Iterator
-from itertools import product, repeat
+from itertools import pairwise, product, repeat
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
 
-from cloudconsole import AsyncConsole, ConnectionFailed, Console, ProtocolError
+from cloudconsole import AsyncConsole, ConnectionFailed, Console, ProtocolError, ServerError
 from cloudconsole.client import transport
+from cloudconsole.client.retry import MAX_CONNECT_ATTEMPTS, MAX_WAIT, RetryPolicy
 from cloudconsole.client.transport import connection_failed
-from tests.client.conftest import ACCOUNT, Connect, RetryClock
+from tests.client.conftest import ACCOUNT, Connect, RetryClock, run_concurrently
 from tests.client.scripted_server import LOST, Script, ScriptedServer, envelope
-from tests.client.sync_async import run_concurrently
 
 SUCCESS = envelope({"done": True})
+BUSY = ServerError("busy", code=503)
 
 
 @pytest.fixture
@@ -62,29 +63,24 @@ def test_refused_connection_is_an_error(connect: Connect, retry_clock: RetryCloc
         connect(base, **ACCOUNT).news()
 
 
-def test_missing_response_times_out(impatient: Connect, scripted_server: ScriptedServer) -> None:
-    is_over = threading.Event()
-
-    def silence() -> Iterator[bytes]:
-        is_over.wait(600)
-        yield b"{}"
-
-    scripted_server.trickle = silence
-    with pytest.raises(ConnectionFailed, match="in time"):
-        impatient(timeout=0.1).call("DoIt")
-    is_over.set()
-
-
-@pytest.mark.parametrize("limits", [{"timeout": 0.2}, {"timeout": 60.0, "deadline": 0.2}])
-def test_endless_response_is_bounded_by_timeout_and_deadline(
-    impatient: Connect, scripted_server: ScriptedServer, limits: dict[str, float]
+@pytest.mark.parametrize(
+    ("limits", "pieces", "pause"),
+    [
+        # No response at all.
+        ({"timeout": 0.1}, 1, 600),
+        # Each piece comes well within the timeout; together they take 20 s.
+        ({"timeout": 0.2}, 1000, 0.02),
+        ({"timeout": 60.0, "deadline": 0.2}, 1000, 0.02),
+    ],
+)
+def test_slow_response_is_bounded_by_timeout_and_deadline(
+    impatient: Connect, scripted_server: ScriptedServer, limits: dict[str, float], pieces: int, pause: float
 ) -> None:
     is_over = threading.Event()
 
     def drops() -> Iterator[bytes]:
-        # Each piece comes well within the timeout; together they take 20 s.
-        for _ in range(1000):
-            is_over.wait(0.02)
+        for _ in range(pieces):
+            is_over.wait(pause)
             yield b" "
 
     scripted_server.trickle = drops
@@ -168,3 +164,46 @@ def test_error_does_not_disclose_an_invalid_header() -> None:
 def test_invalid_option_is_rejected(connect: Connect, name: str, value: Any) -> None:
     with pytest.raises(ValueError, match="invalid console URL" if name == "base_url" else name):
         connect(**{"base_url": "http://x", name: value})
+
+
+class TestRetryPolicy:
+    def waits(self, error: ServerError | ConnectionFailed, number: int) -> list[float | None]:
+        policy = RetryPolicy(600)
+        return [policy.wait_after(error, may_repeat=True) for _ in range(number)]
+
+    def test_waits_are_jittered(self) -> None:
+        first = [RetryPolicy(60).wait_after(BUSY, may_repeat=True) or 0 for _ in range(100)]
+        assert 0.05 <= min(first) < max(first) <= 0.1
+
+    def test_waits_grow_up_to_a_maximum(self) -> None:
+        lengths = [wait or 0 for wait in self.waits(BUSY, 12)]
+        assert lengths[-1] <= MAX_WAIT
+        # The nominal wait doubles, and jitter takes up to half of it off.
+        assert all(after >= before / 2 for before, after in pairwise(lengths))
+        assert lengths[6] > 2 * lengths[0]
+
+    def test_retry_after_is_the_minimum_wait(self) -> None:
+        wait = RetryPolicy(60).wait_after(ServerError("busy", code=503, retry_after=7), may_repeat=True)
+        assert wait is not None
+        assert 7 <= wait < 8
+
+    def test_no_wait_exceeds_the_remaining_time(self) -> None:
+        assert RetryPolicy(1).wait_after(ServerError("busy", code=503, retry_after=2), may_repeat=True) is None
+
+    def test_refused_connection_is_retried_only_a_few_times(self) -> None:
+        refused_connection = ConnectionFailed("refused", was_sent=False)
+        *tries, last = self.waits(refused_connection, MAX_CONNECT_ATTEMPTS + 1)
+        assert None not in tries
+        assert last is None
+
+    def test_other_errors_do_not_count_as_connect_attempts(self) -> None:
+        policy = RetryPolicy(600)
+        for _ in range(9):
+            policy.wait_after(BUSY, may_repeat=True)
+        assert policy.wait_after(ConnectionFailed("refused", was_sent=False), may_repeat=True) is not None
+
+    def test_deadline_is_paused_during_a_prompt(self, retry_clock: RetryClock) -> None:
+        policy = RetryPolicy(5)
+        with policy.paused():
+            retry_clock.sleep(60)
+        assert policy.remaining == 5

@@ -18,6 +18,7 @@ from tests.conformance.mutations import (
     is_logged_in,
     is_opening,
     is_rejected,
+    merge,
     on,
     put,
     request_header,
@@ -38,18 +39,12 @@ def make_unreadable(exchange: Exchange) -> None:
 
 
 def error_field(**fields: Any) -> Mutation:
-    """Replace fields in every error response of an action; `...` removes one."""
-
-    def change(exchange: Exchange) -> None:
-        merged = {**exchange.envelope, **fields}
-        exchange.envelope = {name: value for name, value in merged.items() if value is not ...}
-
-    return on(is_rejected, change)
+    """Replace fields in every error response of an action."""
+    return on(is_rejected, merge(**fields))
 
 
-def reword_wrong_password(exchange: Exchange) -> None:
-    if exchange.is_login and exchange.status == 401 and exchange.fields["username"] == "demo":
-        exchange.envelope = {**exchange.envelope, "message": "The password is wrong."}
+def is_wrong_password(exchange: Exchange) -> bool:
+    return exchange.is_login and exchange.status == 401 and exchange.fields["username"] == "demo"
 
 
 def raise_price_per_day(items: list[dict[str, str]]) -> None:
@@ -75,10 +70,6 @@ def send_domain(condition: Callable[[Any], bool], value: Any) -> Mutation:
 def echo_request_id(exchange: Exchange) -> None:
     if exchange.sent.get("x-request-id"):
         exchange.set_header("x-request-id", exchange.sent["x-request-id"])
-
-
-def other_error(exchange: Exchange) -> None:
-    exchange.envelope = {**exchange.envelope, "error": "lost"}
 
 
 def use_referer_as_origin(exchange: Exchange) -> None:
@@ -110,11 +101,10 @@ def mishandle(body: Body) -> Mutation:
 FAULTS = [
     # GET /api/
     Fault("no regions", "console.welcome.data", on(is_opening, lambda each: setattr(each, "envelope", {
-        **each.envelope, "data": {**each.envelope["data"], "regions": None}})),
-        also_fails=frozenset({"console.login.region"})),
+        **each.envelope, "data": {**each.envelope["data"], "regions": None}})), also_fails={"console.login.region"}),
     Fault("anonymous IDs replaced", "console.welcome.keeps-cookies", before=on(is_opening, request_header(
         "cookie", lambda each: each.sent.get("cookie", "").replace("sessionid=a", "sessionid=b"))),
-        also_fails=frozenset({"console.welcome.replaces-made-up"})),
+        also_fails={"console.welcome.replaces-made-up"}),
     Fault("made-up tokens accepted", "console.welcome.replaces-made-up", on(
         lambda each: is_opening(each) and each.cookies.get("csrftoken") == "0" * 64,
         lambda each: each.change_cookie("csrftoken", lambda line: f"csrftoken={'0' * 64};{line.partition(';')[2]}"))),
@@ -123,39 +113,38 @@ FAULTS = [
         lambda each: each.method == "HEAD", header("set-cookie", None))),
     # Cookies
     Fault("secure cookies over HTTP", "console.cookies.secure", cookie("csrftoken", "Path", "Secure; Path"),
-        also_fails=frozenset({"session.one-jar"})),
+        also_fails={"session.one-jar"}),
     Fault("a third cookie", "console.cookies.once", on(
         is_opening, lambda each: each.headers.append(("set-cookie", "tracker=1; Path=/")))),
     Fault("other characters in a cookie", "console.cookies.values", cookie("sessionid", "sessionid=a", "sessionid=-"),
-        also_fails=frozenset({"console.welcome.keeps-cookies", "console.welcome.replaces-made-up"})),
+        also_fails={"console.welcome.keeps-cookies", "console.welcome.replaces-made-up"}),
     Fault("SameSite=None cookies", "console.cookies.scope", cookie("csrftoken", "SameSite=Lax", "SameSite=None")),
     Fault("csrftoken without Max-Age", "console.cookies.csrftoken-lifetime",
         without_attributes("csrftoken", "Max-Age")),
-    Fault("HttpOnly csrftoken", "console.cookies.csrftoken-readable",
-        cookie("csrftoken", "Path", "HttpOnly; Path")),
+    Fault("HttpOnly csrftoken", "console.cookies.csrftoken-readable", cookie("csrftoken", "Path", "HttpOnly; Path")),
     # Login
     Fault("a login with status 201", "console.login.status", on(
         is_logged_in, lambda each: setattr(each, "status", 201)),
-        also_fails=frozenset({
-            "console.login.token-in-header", "console.login.again", "console.logout.token-still-good"})),
+        also_fails={"console.login.token-in-header", "console.login.again", "console.logout.token-still-good"}),
     Fault("session fixation", "console.login.new-session", sessions.keep_session, sessions.resolve_session,
-        frozenset({"console.login.again"})),
+        {"console.login.again"}),
     Fault("the old session stays valid", "console.login.old-session-dead", before=sessions.revive_first_session),
     Fault("csrftoken rotated at login", "console.login.csrftoken-stays", sessions.rotate_token, sessions.resolve_token,
-        frozenset({"console.welcome.keeps-session", "console.logout.token-still-good", "console.login.again"})),
-    Fault("another message for a wrong password", "console.login.wrong-password", reword_wrong_password),
+        {"console.welcome.keeps-session", "console.logout.token-still-good", "console.login.again"}),
+    Fault("another message for a wrong password", "console.login.wrong-password",
+        on(is_wrong_password, merge(message="The password is wrong."))),
     Fault("a failed login changes cookies", "console.login.wrong-credentials", on(
         lambda each: each.is_login and each.status == 401,
         lambda each: each.headers.append(("set-cookie", "sessionid=x; HttpOnly; Path=/")))),
     Fault("any token logs in", "console.login.csrf", sessions.remember_any_token, sessions.use_any_token,
-        frozenset({"console.login.order", "login.token-required"})),
+        {"console.login.order", "login.token-required"}),
     Fault("a login from a foreign page", "console.login.foreign-origin", before=on(
         lambda each: each.is_login, request_header("origin", lambda _: None))),
     Fault("another error for an unknown region", "console.login.region", on(
-        lambda each: each.is_login and each.envelope.get("error") == "unknown_region", other_error),
-        also_fails=frozenset({"console.envelope.refusal"})),
+        lambda each: each.is_login and each.envelope.get("error") == "unknown_region", merge(error="lost")),
+        also_fails={"console.envelope.refusal"}),
     Fault("an optional region", "console.login.region", before=default_to_own_region,
-        also_fails=frozenset({"login.region-required"})),
+        also_fails={"login.region-required"}),
     Fault("one session per account", "console.login.several-sessions", before=sessions.close_later_sessions),
     Fault("login tokens in headers ignored", "console.login.token-in-header", before=on(
         lambda each: each.is_login, request_header("x-csrftoken", lambda _: None))),
@@ -167,25 +156,22 @@ FAULTS = [
     # CSRF and sessions in actions
     Fault("the CSRF header not compared", "console.csrf.unequal", before=on(
         lambda each: each.action and "x-csrftoken" in each.sent and "csrftoken" in each.cookies,
-        request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
-        also_fails=frozenset({"csrf.header-compared"})),
+        request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])), also_fails={"csrf.header-compared"}),
     Fault("made-up tokens valid in actions", "console.csrf.made-up", before=sessions.accept_made_up_token),
     Fault("Referer treated as Origin", "console.csrf.own-page", before=use_referer_as_origin),
     Fault("actions without cookies", "console.session.required", before=sessions.lend_cookies,
-        also_fails=frozenset({"session.cookies-required"})),
+        also_fails={"session.cookies-required"}),
     Fault("unusual cookies break a session", "console.session.odd-cookies", before=on(
         lambda each: "$Version" in each.sent.get("cookie", ""), request_header("cookie", lambda _: None))),
     Fault("a logout without a token", "console.logout.refusals", before=on(
         lambda each: each.path == "/auth/logout/" and "csrftoken" in each.cookies,
-        request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
-        also_fails=frozenset({"console.logout.ends"})),
+        request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])), also_fails={"console.logout.ends"}),
     Fault("a token invalidated by logout", "console.logout.token-still-good",
         before=sessions.corrupt_token_after_logout),
     Fault("the CSRF header not checked", "console.csrf.missing", before=on(
         lambda each: each.action and "csrftoken" in each.cookies,
         request_header("x-csrftoken", lambda each: each.cookies["csrftoken"])),
-        also_fails=frozenset({
-            "csrf.header-required", "csrf.header-compared", "console.csrf.unequal", "console.body.order"})),
+        also_fails={"csrf.header-required", "csrf.header-compared", "console.csrf.unequal", "console.body.order"}),
     Fault("any session's token accepted", "console.csrf.another-sessions", before=sessions.accept_token_of_any_session),
     Fault("actions from foreign pages", "console.csrf.foreign-page", before=on(
         lambda each: each.action, request_header("sec-fetch-site", lambda _: None))),
@@ -203,8 +189,7 @@ FAULTS = [
     Fault("errors as HTTP 200", "console.envelope.refusal", on(is_rejected, lambda each: setattr(each, "status", 200))),
     Fault("another identifier", "console.domain.unknown-id", on(
         lambda each: is_rejected(each) and each.envelope["error"] == "domain_not_found",
-        lambda each: setattr(each, "envelope", {**each.envelope, "error": "not_found"})),
-        also_fails=frozenset({"console.domain.another-tenants", "console.envelope.refusal"})),
+        merge(error="not_found")), also_fails={"console.domain.another-tenants", "console.envelope.refusal"}),
     Fault("only English", "console.language", before=request_header("accept-language", lambda _: "en")),
     Fault("data in the client's language", "console.language", on(
         lambda each: "zh" in each.sent.get("accept-language", ""), put(NEWS, 0, "title", value="新闻"))),
@@ -236,7 +221,7 @@ FAULTS = [
         FLAVORS, lambda all_: all_["configs"]["vcpus"].append(128))),
     Fault("enabled as a boolean", "console.domain.values", put(DOMAIN, "enabled", value=True)),
     Fault("news unsorted", "console.news.order", data(NEWS, lambda items: items.reverse()),
-        also_fails=frozenset({"news.newest-first"})),
+        also_fails={"news.newest-first"}),
     Fault("news from the future", "console.news.past", put(NEWS, 0, "date", value="2999-01-01 00:00:00")),
     Fault("a day of more than 24 hours", "console.consumption.periods", data(COSTS, raise_price_per_day)),
     Fault("an amount with one decimal", "console.consumption.amounts", put(COSTS, 0, "hour", value="1.5")),
@@ -246,26 +231,23 @@ FAULTS = [
         lambda each: "upgrade" in each.sent, lambda each: setattr(each, "body", b""))),
     Fault("OPTIONS with status 200", "console.methods.options", on(
         lambda each: each.method == "OPTIONS", lambda each: setattr(each, "status", 200))),
-    Fault("no Allow", "console.methods.not-allowed", on(
-        lambda each: each.method == "DELETE", header("allow", None))),
+    Fault("no Allow", "console.methods.not-allowed", on(lambda each: each.method == "DELETE", header("allow", None))),
     Fault("another error for unknown paths", "console.paths.unknown", on(
-        lambda each: each.path == "/nothing-is-here", other_error)),
+        lambda each: each.path == "/nothing-is-here", merge(error="lost"))),
     Fault("any request ID accepted", "console.request-id.replaced", echo_request_id,
-        also_fails=frozenset({"console.headers.on-every-answer"})),
+        also_fails={"console.headers.on-every-answer"}),
     Fault("a document without ETag", "console.documents", on(
         lambda each: each.path == "/openapi.json", header("etag", None))),
     Fault("cacheable responses", "console.headers.on-every-answer", on(
         lambda each: each.path == "/api/", header("cache-control", "private"))),
     Fault("no request ID", "console.headers.on-every-answer", header("x-request-id", None),
-        also_fails=frozenset({"console.request-id.kept", "console.welcome.head"})),
+        also_fails={"console.request-id.kept", "console.welcome.head"}),
     Fault("another request ID", "console.request-id.kept", header("x-request-id", "mine")),
     Fault("CORS for all origins", "console.headers.no-cors", header("access-control-allow-origin", "*")),
     *(Fault(f"a POST lost by the redirect of {path}", f"console.slash{path.replace('/', '.')}", on(
-        is_at(path), lambda each: setattr(each, "status", 302)))
-        for path in ("/api", "/auth/login", "/auth/logout")),
+        is_at(path), lambda each: setattr(each, "status", 302))) for path in ("/api", "/auth/login", "/auth/logout")),
     *(Fault(f"the body {body.id} mishandled", f"console.body.{body.id}", before=mishandle(body))
         for body in ACCEPTED + REJECTED),
     *(Fault(f"{action} in JSON only", f"console.forms.{action}", before=on(
-        is_form_of(action), make_unreadable))
-        for action in ACTION_NAMES),
+        is_form_of(action), make_unreadable)) for action in ACTION_NAMES),
 ]  # fmt: skip

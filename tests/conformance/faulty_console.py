@@ -1,7 +1,7 @@
 """Our own application with an injected fault that changes requests or responses."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -111,7 +111,7 @@ class Fault(NamedTuple):
     """Changes the response."""
     before: Mutation = unchanged
     """Changes the request."""
-    also_fails: frozenset[str] = frozenset()
+    also_fails: Set[str] = frozenset()
     """Other checks that fail as a consequence."""
 
 

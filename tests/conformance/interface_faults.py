@@ -58,50 +58,37 @@ def is_form(exchange: Exchange) -> bool:
 PERIODS = ("hour", "day", "month", "year")
 USAGE, FLAVORS, DOMAIN = "GetUsageLimits", "GetFlavors", "GetDomainDetail"
 URLS, NEWS, COSTS = "GetUrlList", "GetNews", "GetConsumptionsEstimated"
+EMPTY_SUCCESS = respond_with(200, b'{"message": "ok", "code": 200, "data": {}}', "application/json")
 
 FAULTS = [
     # 4.2 and 5: the session
     Fault("no csrftoken", "session.opens", drop_cookie("csrftoken")),
     Fault("no sessionid", "session.opens", drop_cookie("sessionid")),
     Fault("sessionid without HttpOnly", "session.sessionid-http-only", cookie("sessionid", "HttpOnly; ", "")),
-    Fault(
-        "sessionid without HttpOnly after login", "session.sessionid-http-only",
-        on(is_logged_in, cookie("sessionid", "HttpOnly; ", "")),
-    ),
+    Fault("sessionid without HttpOnly after login", "session.sessionid-http-only",
+        on(is_logged_in, cookie("sessionid", "HttpOnly; ", ""))),
     Fault("sessionid with an expiry", "session.sessionid-no-expiry", cookie("sessionid", "Path", "Max-Age=600; Path")),
-    Fault(
-        "csrftoken without an expiry", "session.csrftoken-expiry",
-        without_attributes("csrftoken", "Expires", "Max-Age"),
-    ),
+    Fault("csrftoken without an expiry", "session.csrftoken-expiry",
+        without_attributes("csrftoken", "Expires", "Max-Age")),
     Fault("an invalid expiry date", "session.csrftoken-expiry", lambda exchange: exchange.change_cookie(
         "csrftoken", lambda line: line.partition(";")[0] + "; Path=/; Expires=soon")),
     Fault("cookies limited to actions", "session.one-jar", cookie("sessionid", "Path=/;", "Path=/api/;")),
-    Fault(
-        "cookies not sent to actions", "session.one-jar",
-        on(is_logged_in, cookie("sessionid", "Path=/;", "Path=/auth/;")),
-    ),
+    Fault("cookies not sent to actions", "session.one-jar",
+        on(is_logged_in, cookie("sessionid", "Path=/;", "Path=/auth/;"))),
     Fault("cookies without a path", "session.one-jar", without_attributes("csrftoken", "Path")),
     Fault("cookies for another host", "session.one-jar", cookie("csrftoken", "Path", "Domain=example.org; Path")),
     Fault("secure cookies over HTTP", "session.one-jar", cookie("sessionid", "Path", "Secure; Path")),
     Fault("a login without a session", "login.accepted", on(lambda each: each.is_login, respond_with(200))),
     Fault("a rejected login", "login.accepted", on(lambda each: each.is_login, respond_with(401, b"no"))),
-    Fault(
-        "a login with a body", "login.empty-body",
-        on(is_logged_in, lambda each: setattr(each, "content", b"welcome")),
-    ),
-    Fault(
-        "actions without login", "login.required", before=use_last_session,
-        also_fails=frozenset({"csrf.header-compared", "session.cookies-required"}),
-    ),
-    Fault(
-        "the CSRF header not checked", "csrf.header-required",
+    Fault("a login with a body", "login.empty-body",
+        on(is_logged_in, lambda each: setattr(each, "content", b"welcome"))),
+    Fault("actions without login", "login.required",
+        before=use_last_session, also_fails={"csrf.header-compared", "session.cookies-required"}),
+    Fault("the CSRF header not checked", "csrf.header-required",
         before=on(lambda each: each.action, request_header("x-csrftoken", own_token)),
-        also_fails=frozenset({"csrf.header-compared"}),
-    ),
-    Fault(
-        "the CSRF header not compared", "csrf.header-compared",
-        before=on(lambda each: "x-csrftoken" in each.sent, request_header("x-csrftoken", own_token)),
-    ),
+        also_fails={"csrf.header-compared"}),
+    Fault("the CSRF header not compared", "csrf.header-compared",
+        before=on(lambda each: "x-csrftoken" in each.sent, request_header("x-csrftoken", own_token))),
     Fault("cookies not required", "session.cookies-required", before=lend_cookies),
     Fault("a login with status 500", "login.status", on(is_logged_in, lambda each: setattr(each, "status", 500))),
     Fault("a login without region", "login.region-required", before=default_to_own_region),
@@ -109,25 +96,14 @@ FAULTS = [
     Fault("a login without a token", "login.token-required", before=accept_any_token),
     # 4.1 and 2.1: actions
     Fault("a failing action", "answers.GetNews", on(lambda each: each.action == NEWS, respond_with(500, b"oops"))),
-    Fault(
-        "an unknown action", "answers.GetFlavors",
-        on(lambda each: each.action == FLAVORS, respond_with(200, b'{"code": 404, "message": "?"}')),
-    ),
-    Fault(
-        "a response that is not JSON", "answers.GetUrlList",
-        on(lambda each: each.action == URLS, respond_with(200, b"<html>")),
-    ),
-    Fault(
-        "Origin rejected", "calls.own-origin",
-        on(lambda each: "origin" in each.sent, respond_with(403, b'{"code": 403, "message": "no"}')),
-    ),
-    Fault(
-        "requests without action accepted", "calls.action-required",
-        on(
-            lambda each: (each.method, each.path) == ("POST", "/api/") and each.action is None,
-            respond_with(200, b'{"message": "ok", "code": 200, "data": {}}', "application/json"),
-        ),
-    ),
+    Fault("an unknown action", "answers.GetFlavors",
+        on(lambda each: each.action == FLAVORS, respond_with(200, b'{"code": 404, "message": "?"}'))),
+    Fault("a response that is not JSON", "answers.GetUrlList",
+        on(lambda each: each.action == URLS, respond_with(200, b"<html>"))),
+    Fault("Origin rejected", "calls.own-origin",
+        on(lambda each: "origin" in each.sent, respond_with(403, b'{"code": 403, "message": "no"}'))),
+    Fault("requests without action accepted", "calls.action-required",
+        on(lambda each: (each.method, each.path) == ("POST", "/api/") and each.action is None, EMPTY_SUCCESS)),
     Fault("message as a number", "envelope.message", envelope(message=200)),
     Fault("no message", "envelope.message", envelope(message=...)),
     Fault("code as text", "envelope.code", envelope(code="200")),
@@ -167,10 +143,8 @@ FAULTS = [
     Fault("enabled is missing", "domain.enabled", drop(DOMAIN, "enabled")),
     Fault("origin IPs as text", "domain.origin", put(DOMAIN, "originConfig", "originIps", value="192.0.2.1")),
     Fault("no key for the origin's name", "domain.origin", drop(DOMAIN, "originConfig", "originDomainName")),
-    Fault(
-        "an origin IP that is a name", "domain.origin-ips",
-        put(DOMAIN, "originConfig", "originIps", 0, value="a.example"),
-    ),
+    Fault("an origin IP that is a name", "domain.origin-ips",
+        put(DOMAIN, "originConfig", "originIps", 0, value="a.example")),
     Fault("another domain", "domain.id", put(DOMAIN, "domainId", value="1")),
     Fault("another domain in responses to forms", "domain.id", on(is_form, put(DOMAIN, "domainId", value="1"))),
     Fault("no IPs in responses to forms", "domain.origin", on(is_form, drop(DOMAIN, "originConfig", "originIps"))),
@@ -197,24 +171,13 @@ FAULTS = [
     Fault("a kind that costs nothing", "consumption.only-consumed", data(
         COSTS, lambda items: items.append({"res_type": "loadbalance", **dict.fromkeys(PERIODS, "0.00")}))),
     # 7
-    Fault(
-        "success without domainId", "errors.no-domain-id",
-        on(
-            lambda each: each.action == DOMAIN and "domainId" not in each.fields,
-            respond_with(200, b'{"message": "ok", "code": 200, "data": {}}', "application/json"),
-        ),
-    ),
-    Fault(
-        "errors as HTML", "errors.envelope",
-        on(is_rejected, respond_with(400, b"<h1>Bad Request</h1>", "text/html")),
-    ),
-    Fault(
-        "an error's code as text", "errors.envelope",
-        on(is_rejected, respond_with(400, b'{"message": "no", "code": "400"}', "application/json")),
-    ),
-    Fault(
-        "an error's code unlike HTTP", "errors.code",
-        on(is_rejected, respond_with(400, b'{"message": "no", "code": -7}', "application/json")),
-    ),
+    Fault("success without domainId", "errors.no-domain-id",
+        on(lambda each: each.action == DOMAIN and "domainId" not in each.fields, EMPTY_SUCCESS)),
+    Fault("errors as HTML", "errors.envelope",
+        on(is_rejected, respond_with(400, b"<h1>Bad Request</h1>", "text/html"))),
+    Fault("an error's code as text", "errors.envelope",
+        on(is_rejected, respond_with(400, b'{"message": "no", "code": "400"}', "application/json"))),
+    Fault("an error's code unlike HTTP", "errors.code",
+        on(is_rejected, respond_with(400, b'{"message": "no", "code": -7}', "application/json"))),
     Fault("an error without a message", "errors.envelope", on(is_rejected, respond_with(400, b'{"code": 400}'))),
 ]  # fmt: skip

@@ -58,15 +58,19 @@ def drop(action: str, *path: str | int) -> Mutation:
     return put(action, *path, value=...)
 
 
-def envelope(**fields: Any) -> Mutation:
-    """Replace fields in the envelope of every successful action; `...` removes one."""
+def merge(**fields: Any) -> Mutation:
+    """Replace fields in the envelope; `...` removes one."""
 
     def mutate(exchange: Exchange) -> None:
-        if exchange.is_success:
-            merged = {**exchange.envelope, **fields}
-            exchange.envelope = {name: value for name, value in merged.items() if value is not ...}
+        merged = {**exchange.envelope, **fields}
+        exchange.envelope = {name: value for name, value in merged.items() if value is not ...}
 
     return mutate
+
+
+def envelope(**fields: Any) -> Mutation:
+    """Replace fields in the envelope of every successful action."""
+    return on(lambda exchange: exchange.is_success, merge(**fields))
 
 
 def cookie(name: str, old: str, new: str) -> Mutation:

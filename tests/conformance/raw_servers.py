@@ -60,25 +60,18 @@ def send_bytes(content: bytes) -> Behaviour:
     return lambda connection: connection.sendall(content)
 
 
+def pour(head: bytes, piece: bytes, pause: float = 0) -> Behaviour:
+    """Send pieces without end, as fast as the client reads or with a pause after each."""
+
+    def behaviour(connection: socket.socket) -> None:
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece)
+            time.sleep(pause)
+
+    return behaviour
+
+
 def drip(head: bytes, piece: bytes) -> Behaviour:
-    """Send one piece at a time without end, so that no single read times out."""
-
-    def behaviour(connection: socket.socket) -> None:
-        connection.sendall(head)
-        while True:
-            connection.sendall(piece)
-            # Often enough that no single read times out.
-            time.sleep(0.02)
-
-    return behaviour
-
-
-def pour(head: bytes, piece: bytes) -> Behaviour:
-    """Send as fast as the client reads, without end."""
-
-    def behaviour(connection: socket.socket) -> None:
-        connection.sendall(head)
-        while True:
-            connection.sendall(piece)
-
-    return behaviour
+    """Send pieces slowly, but often enough that no single read times out."""
+    return pour(head, piece, pause=0.02)

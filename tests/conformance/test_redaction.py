@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable
 from html import escape
-from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
 from cloudconsole.conformance.redaction import MAX_LENGTH, Secrets, json_line, redact
-from tests.conformance.kit_harness import DEMO, run_kit, target_at
+from tests.conformance.conftest import DEMO, FaultyServer, run_kit, target_at
+from tests.conformance.faulty_console import Exchange, Fault
 from tests.conformance.raw_servers import HEAD, raw_server, send_bytes
 
 CORE = "s3cr3tw0rd"
@@ -27,10 +27,6 @@ ENCODINGS: dict[str, Encoding] = {
     "a page": lambda fields: f"<p>{escape(fields['password'])}</p>".encode(),
     "Latin-1": lambda fields: fields["password"].encode("latin-1", "replace"),
 }
-COOKIES = (
-    (b"set-cookie", b"csrftoken=abcdefghijklmnop; Max-Age=9; Path=/"),
-    (b"set-cookie", b"sessionid=qrstuvwxyzabcdef; HttpOnly; Path=/"),
-)
 
 
 def assert_no_secret_in(text: str) -> None:
@@ -81,37 +77,30 @@ def test_values_are_shown_as_json(value: object, text: str) -> None:
     assert json_line(value) == text
 
 
-class Echo:
-    """Echoes the login form in the response, and optionally in all later responses."""
+def echo(encoding: Encoding, *, everywhere: bool = False) -> Fault:
+    """Echo the login form in the response to the login, and optionally in all later ones."""
 
-    def __init__(self, encoding: Encoding, *, everywhere: bool) -> None:
-        self._encode = encoding
-        self._everywhere = everywhere
-        self._echoed = b""
+    def change(exchange: Exchange) -> None:
+        if exchange.is_login and exchange.fields.get("username") == "demo":
+            exchange.memory["echoed"] = encoding(exchange.fields)
+        if exchange.is_login or everywhere:
+            exchange.status, exchange.content = 401, exchange.memory.get("echoed", b"")
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        sent = (await receive()).get("body", b"").decode("utf-8", "replace")
-        echoed = self._echoed if self._everywhere else b""
-        if scope["path"] == "/auth/login/":
-            fields = dict(parse_qsl(sent))
-            echoed = self._echoed = self._encode(fields) if fields.get("username") == "demo" else b""
-        await send({"type": "http.response.start", "status": 401, "headers": [*COOKIES, (b"x-said", b"")]})
-        await send({"type": "http.response.body", "body": echoed})
+    return Fault("echo", "", change)
 
 
 @pytest.mark.parametrize(
-    "echo",
+    "fault",
     [
         # No pattern finds this one: the response to a login is never quoted.
-        Echo(lambda fields: " ".join(fields["password"]).encode(), everywhere=False),
-        Echo(lambda fields: json.dumps({"code": fields["password"], "error": fields["password"]}).encode(),
-             everywhere=False),
-        Echo(ENCODINGS["JSON in JSON"], everywhere=True),
+        echo(lambda fields: " ".join(fields["password"]).encode()),
+        echo(lambda fields: json.dumps({"code": fields["password"], "error": fields["password"]}).encode()),
+        echo(ENCODINGS["JSON in JSON"], everywhere=True),
     ],
     ids=["spaced", "code", "everywhere"],
-)  # fmt: skip
-def test_note_contains_no_password(echo: Echo) -> None:
-    run = run_kit(target_at(account=DEMO._replace(password=PASSWORDS[-1])), "all", application=echo)
+)
+def test_note_contains_no_password(faulty_server: FaultyServer, fault: Fault) -> None:
+    run = faulty_server.run_kit(fault, "all", account=DEMO._replace(password=PASSWORDS[-1]))
     notes = [result.note for result in run.results.values()]
     assert any("HTTP 401" in note for note in notes)
     for note in notes:

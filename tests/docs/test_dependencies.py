@@ -25,10 +25,6 @@ PLUGIN_HOSTS = {"pytest"}
 """Users of the pytest plugin have pytest installed."""
 
 
-def _names(lines: list[str]) -> set[str]:
-    return {canonicalize_name(Requirement(line).name) for line in lines}
-
-
 def _imported() -> Iterator[str]:
     for file in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -42,7 +38,8 @@ def test_every_imported_package_is_declared() -> None:
     packages = set(_imported()) - sys.stdlib_module_names - {"cloudconsole"}
     distributions = packages_distributions()
     needed = {canonicalize_name(distributions[package][0]) for package in packages}
-    assert needed - PINNED_TRANSITIVELY - PLUGIN_HOSTS <= _names(RUNTIME)
+    declared = {canonicalize_name(Requirement(line).name) for line in RUNTIME}
+    assert needed - PINNED_TRANSITIVELY - PLUGIN_HOSTS <= declared
 
 
 def test_every_declared_minimum_is_tested() -> None:

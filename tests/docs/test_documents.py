@@ -1,4 +1,4 @@
-"""Examples and links of the documents are valid."""
+"""Documents: examples and links are valid, and the generated ones are up to date."""
 
 import re
 import tomllib
@@ -6,6 +6,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
+from tools.build_docs import DOCUMENTS
 
 from cloudconsole.operator.cloud_file.loader import read_cloud_file
 from cloudconsole.operator.errors import CloudFileError
@@ -13,22 +14,24 @@ from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, Settings
 from tests.docs.code_blocks import ROOT, blocks
 
+SAMPLE = (ROOT / "docs/reference/cloudconsole.toml").read_text()
+
+
+def load(folder: Path, text: str) -> Settings:
+    file = folder / "cloudconsole.toml"
+    file.write_text(text)
+    return load_settings({}, {"config": str(file)})
+
 
 def test_uncommented_sample_file_gives_the_defaults(tmp_path: Path) -> None:
-    sample = (ROOT / "docs/reference/cloudconsole.toml").read_text()
-    file = tmp_path / "cloudconsole.toml"
-    file.write_text(re.sub(r"^#(?=[a-z])", "", sample, flags=re.MULTILINE))
-    assert load_settings({}, {"config": str(file)}) == Settings()
+    uncommented = re.sub(r"^#(?=[a-z])", "", SAMPLE, flags=re.MULTILINE)
+    assert load(tmp_path, uncommented) == Settings()
     with_default = {name for name, setting in SETTINGS.items() if setting.default is not None}
-    assert set(tomllib.loads(file.read_text())) == with_default
+    assert set(tomllib.loads(uncommented)) == with_default
 
 
 def test_every_example_in_the_sample_file_is_valid(tmp_path: Path) -> None:
-    sample = (ROOT / "docs/reference/cloudconsole.toml").read_text()
-    examples = re.findall(r"^# for example: (.*)$", sample, re.MULTILINE)
-    file = tmp_path / "cloudconsole.toml"
-    file.write_text("\n".join(examples))
-    settings = load_settings({}, {"config": str(file)})
+    settings = load(tmp_path, "\n".join(re.findall(r"^# for example: (.*)$", SAMPLE, re.MULTILINE)))
     changed = {name for name, setting in SETTINGS.items() if getattr(settings, name) != setting.default}
     assert changed == {name for name, setting in SETTINGS.items() if setting.default in (None, ())}
 
@@ -40,8 +43,7 @@ def test_every_settings_file_in_a_document_is_valid(document: str, tmp_path: Pat
     examples = blocks(f"docs/{document}.md", "toml")
     assert examples
     for block in examples:
-        (tmp_path / "cloudconsole.toml").write_text(block)
-        assert load_settings({}, {"config": str(tmp_path / "cloudconsole.toml")}) != Settings()
+        assert load(tmp_path, block) != Settings()
 
 
 def _anchors(document: Path) -> set[str]:
@@ -86,3 +88,8 @@ def test_problems_are_listed_as_documented(example: Path) -> None:
     with pytest.raises(CloudFileError) as error:
         read_cloud_file(example, UTC)
     assert f"\n{error.value}\n".replace(f"{example.parent}/", "") in (ROOT / CLOUD_FILE).read_text()
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_generated_document_is_up_to_date(name: str) -> None:
+    assert DOCUMENTS[name]() == (ROOT / name).read_text("utf-8"), "run: make docs"

@@ -1,4 +1,4 @@
-"""The messages of the tenant pages: both languages, the same placeholders, no missing or unused keys."""
+"""Messages of the tenant pages are complete in both languages, and their style sheets share no class by accident."""
 
 import re
 from importlib.resources import files
@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-CONSOLE = files("cloudconsole") / "web" / "console"
-LANGUAGES = ("en", "zh")
+WEB = files("cloudconsole") / "web"
+CONSOLE = WEB / "console"
 
 _STRING = r'"((?:[^"\\]|\\.)*)"'
 _MESSAGE = re.compile(rf"^  {_STRING}: \{{\s*en: {_STRING},\s*zh: {_STRING},?\s*\}},$", re.MULTILINE)
 _KEY = re.compile(rf"^  {_STRING}:", re.MULTILINE)
 _CALL = re.compile(r'\bt\(\s*(?:"([^"]+)"|`([^`]+)`)')
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CLASS = re.compile(r"\.([a-z][\w-]*)(?=[^{};]*\{)")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -54,7 +56,7 @@ def test_every_message_is_defined_once_in_both_languages(file: str) -> None:
 
 @pytest.mark.parametrize("key", sorted(MESSAGES))
 def test_both_languages_have_the_same_placeholders(key: str) -> None:
-    english, chinese = (MESSAGES[key][language] for language in LANGUAGES)
+    english, chinese = MESSAGES[key]["en"], MESSAGES[key]["zh"]
     assert english.strip(), "no English"
     assert chinese.strip(), "no Chinese"
     assert sorted(_PLACEHOLDER.findall(english)) == sorted(_PLACEHOLDER.findall(chinese))
@@ -85,3 +87,13 @@ def test_chinese_messages_use_chinese_punctuation() -> None:
         return re.search(r"[\u4e00-\u9fff][,;:?!()]|[,;?!][\u4e00-\u9fff]", text)
 
     assert [key for key, text in MESSAGES.items() if is_mixed(text["zh"])] == []
+
+
+def _classes(path: str) -> set[str]:
+    return set(_CLASS.findall(_COMMENT.sub("", WEB.joinpath(path).read_text())))
+
+
+def test_shell_and_pages_share_only_the_classes_of_the_theme() -> None:
+    shell, pages, theme = (_classes(path) for path in ("console/shell.css", "console/pages.css", "theme.css"))
+    assert min(len(shell), len(pages), len(theme)) > 10
+    assert shell & pages - theme == set()

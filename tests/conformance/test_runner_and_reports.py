@@ -1,0 +1,141 @@
+"""The runner: every check yields a result, whatever it raises; results decide the verdict and fill the reports."""
+
+import json
+from datetime import UTC, datetime
+from typing import cast
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
+from cloudconsole.conformance.checks import Check, Level
+from cloudconsole.conformance.client import NoResponse, Sender
+from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.limits import LimitExceeded
+from cloudconsole.conformance.reports import Run, ending, json_report, junit_report, line
+from cloudconsole.conformance.responses import NotJson
+from cloudconsole.conformance.runner import Outcome, Result, run_checks
+from tests.conformance.conftest import target_at
+
+
+def check(name: str, error: Exception | None, *needs: str) -> Check:
+    def run(_: CheckContext) -> str:
+        if error is not None:
+            raise error
+        return "seen"
+
+    return Check(name, "interface", "a section", "must", "A title.", run, needs)
+
+
+def outcomes(*checks: Check) -> dict[str, tuple[str, str]]:
+    with Sender("http://127.0.0.1:1", {"demo": "console-demo"}) as sender:
+        context = CheckContext(target_at("http://127.0.0.1:1"), sender)
+        return {result.check.id: (result.outcome, result.note) for result in run_checks(checks, context)}
+
+
+class TestRunner:
+    @pytest.mark.parametrize(
+        ("error", "outcome", "note"),
+        [
+            (None, "passed", "seen"),
+            (CheckFailed("not so"), "failed", "not so"),
+            (CheckSkipped("nothing there"), "skipped", "nothing there"),
+            (NoResponse("no whole answer"), "failed", "no whole answer"),
+            (NotJson("there is no body"), "failed", "the body is not JSON: there is no body"),
+            (LimitExceeded("not asked"), "skipped", "not asked"),
+            (KeyError("data"), "failed", "unexpected response: KeyError: 'data'"),
+            (RecursionError("too deep"), "failed", "unexpected response: RecursionError: too deep"),
+            (CheckFailed("it said console-demo\n"), "failed", r"it said [secret]\n"),
+        ],
+        ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+    )
+    def test_every_check_yields_a_result(self, error: Exception | None, outcome: str, note: str) -> None:
+        assert outcomes(check("one", error), check("two", None)) == {"one": (outcome, note), "two": ("passed", "seen")}
+
+    def test_dependents_of_an_unpassed_check_are_skipped_with_a_reason(self) -> None:
+        assert outcomes(check("one", CheckFailed("x")), check("two", None, "one"), check("three", None, "two")) == {
+            "one": ("failed", "x"),
+            "two": ("skipped", "because one failed"),
+            "three": ("skipped", "because two was skipped"),
+        }
+
+    def test_run_can_be_interrupted(self) -> None:
+        interruption = cast("Exception", KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            outcomes(check("one", interruption))
+
+
+def result(level: Level, outcome: Outcome, section: str = "4 Calls", note: str = "") -> Result:
+    check = Check(f"{level}.{outcome}", "interface", section, level, "It holds.", lambda _: None, ())
+    return Result(check, outcome, note, 0.25)
+
+
+def run_with(*results: Result) -> Run:
+    return Run("1.0", "http://x", "interface", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), 1.5, 7, 0, results)
+
+
+RUN = run_with(
+    result("must", "passed", note="seen"),
+    result("must", "failed", note="not so"),
+    result("should", "failed", "5 Login", "not so either"),
+    result("must", "skipped", "5 Login", "not asked"),
+)
+
+
+class TestReports:
+    @pytest.mark.parametrize(
+        ("level", "outcome", "conforms", "conforms_strictly"),
+        [
+            ("must", "passed", True, True),
+            ("must", "failed", False, False),
+            ("must", "skipped", True, False),
+            ("should", "failed", True, True),
+            ("should", "skipped", True, True),
+        ],
+    )
+    def test_only_failed_musts_and_strictly_skipped_ones_fail_the_run(
+        self, level: Level, outcome: Outcome, conforms: bool, conforms_strictly: bool
+    ) -> None:
+        run = run_with(result(level, outcome))
+        assert (run.conforms(strict=False), run.conforms(strict=True)) == (conforms, conforms_strictly)
+
+    def test_text_shows_each_result_and_a_verdict(self) -> None:
+        assert [line(each) for each in RUN.results] == [
+            "  ok       must   must.passed: seen",
+            "  FAILED   must   must.failed: It holds — not so",
+            "  FAILED   should should.failed: It holds — not so either",
+            "  skipped  must   must.skipped: not asked",
+        ]
+        summary = "MUST: 1 passed, 1 failed, 1 skipped; SHOULD: 0 passed, 1 failed; 7 requests in 1.5 s"
+        assert ending(RUN, strict=False) == f"DOES NOT CONFORM: {summary}"
+
+    def test_json_has_the_counts_and_each_check(self) -> None:
+        report = json.loads(json_report(RUN, ok=False))
+        assert (report["schema"], report["ok"], report["started"]) == (1, False, "2026-01-02T03:04:05+00:00")
+        assert report["counts"]["must"] == {"passed": 1, "failed": 1, "skipped": 1}
+        assert report["counts"]["should"] == {"passed": 0, "failed": 1, "skipped": 0}
+        assert report["checks"][1] == {
+            "id": "must.failed",
+            "profile": "interface",
+            "section": "4 Calls",
+            "level": "must",
+            "title": "It holds.",
+            "outcome": "failed",
+            "note": "not so",
+            "seconds": 0.25,
+        }
+
+    def test_junit_has_failures_only_for_failed_musts(self) -> None:
+        root = ET.fromstring(junit_report(RUN))
+        assert [(suite.attrib["name"], suite.attrib["tests"], suite.attrib["skipped"]) for suite in root] == [
+            ("interface: 4 Calls", "2", "0"),
+            ("interface: 5 Login", "2", "2"),
+        ]
+        counts = {"tests": "4", "failures": "1", "errors": "0", "skipped": "2", "time": "1.000"}
+        assert root.attrib == {"name": "cloudconsole conformance", **counts}
+        assert [(child.tag, child.attrib, child.text) for case in root.iter("testcase") for child in case] == [
+            ("system-out", {}, "seen"),
+            ("failure", {"message": "not so", "type": "must"}, "It holds."),
+            ("skipped", {"message": "SHOULD failed: not so either"}, None),
+            ("skipped", {"message": "not asked"}, None),
+        ]
