@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from cloudconsole.conformance.redaction import MAX_LENGTH, Secrets, json_line, redact
+from cloudconsole.conformance.responses import RawResponse, quoted
 from tests.conformance.conftest import DEMO, FaultyServer, run_kit, target_at
 from tests.conformance.faulty_console import Exchange, Fault
 from tests.conformance.raw_servers import HEAD, raw_server, send_bytes
@@ -38,8 +39,8 @@ def assert_no_secret_in(text: str) -> None:
 def test_password_is_redacted_in_every_encoding(encoding: str, password: str) -> None:
     echoed = ENCODINGS[encoding]({"password": password})
     text = echoed.decode("utf-8", "backslashreplace")
-    for quoted in (json_line(echoed), json_line({"message": text}), text):
-        line = redact(quoted, Secrets([password]))
+    for shown in (json_line(echoed), json_line({"message": text}), text):
+        line = redact(shown, Secrets([password]))
         assert_no_secret_in(line)
         assert "[secret]" in line
 
@@ -75,6 +76,11 @@ def test_text_is_one_printable_line_of_limited_length() -> None:
 )
 def test_values_are_shown_as_json(value: object, text: str) -> None:
     assert json_line(value) == text
+
+
+@pytest.mark.parametrize(("is_login", "shown"), [(False, True), (True, False)])
+def test_value_of_a_login_response_is_hidden(is_login: bool, shown: bool) -> None:
+    assert (CORE in quoted(RawResponse(200, (), b"", is_login), CORE)) is shown
 
 
 def echo(encoding: Encoding, *, everywhere: bool = False) -> Fault:
