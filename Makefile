@@ -17,8 +17,8 @@ BY_MODULE := --dist loadscope --no-loadscope-reorder
 
 # The suites that `make test-postgresql` repeats on PostgreSQL.
 ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server/test_federated_users.py \
-  tests/server/test_writer.py tests/server/metrics/test_audit_log.py \
-  $(addprefix tests/server/http/test_,sessions.py health.py login_throttle.py login_queue.py rejected_connections.py) \
+  tests/server/test_writer.py tests/server/metrics/test_audit_log.py tests/server/http/test_rejected_connections.py \
+  $(addprefix tests/server/http/test_,sessions.py health.py login.py login_throttle.py login_queue.py) \
   $(addprefix tests/server/commands/test_,live_changes.py upgrade.py) \
   $(addprefix tests/server/commands/admin/test_,bulk_import.py cloud_file.py maintenance.py) \
   $(addprefix tests/server/admin_ui/test_,forms.py revoked_operators.py)

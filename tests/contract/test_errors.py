@@ -4,16 +4,15 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
 from sqlalchemy import text
 
-from cloudconsole.core.ports import Account
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
 from tests.contract.conftest import StartConsole
-from tests.contract.test_actions import ACTIONS
+from tests.contract.test_actions import ACTIONS, as_json_and_form
 from tests.harness import FORM, JSON, ApiClient, HttpTransport, InProcessTransport, Reply
 from tests.stores import write_transaction
 
@@ -27,19 +26,16 @@ json_and_form = pytest.mark.parametrize(
 )
 
 
-def post(client: ApiClient, body: bytes, content_type: str | None = JSON, **changes: str) -> Reply:
+def post(client: ApiClient, body: bytes, content_type: str | None = JSON, path: str = "/api/", **changes: str) -> Reply:
     """Send exactly this body, with the client's CSRF token."""
     headers = {"X-CSRFToken": client.token} | {name.replace("_", "-"): value for name, value in changes.items()}
     if content_type is not None:
         headers["Content-Type"] = content_type
-    return client.send("POST", "/api/", headers, body)
+    return client.send("POST", path, headers, body)
 
 
-def login(client: ApiClient, body: bytes, content_type: str | None = FORM, **changes: str) -> Reply:
-    headers = {name.replace("_", "-"): value for name, value in changes.items()}
-    if content_type is not None:
-        headers["Content-Type"] = content_type
-    return client.send("POST", "/auth/login/", headers, body)
+def login(client: ApiClient, body: bytes, content_type: str | None = FORM) -> Reply:
+    return post(client, body, content_type, "/auth/login/")
 
 
 def login_form(client: ApiClient, **changes: str) -> bytes:
@@ -63,67 +59,37 @@ def assert_rejected(reply: Reply, status: int, error: str, field: str | None = N
 # Malformed bodies
 
 NOT_AN_OBJECT = ["[]", '[{"action":"GetFlavors"}]', '"GetFlavors"', "1", "1.5", "true", "null"]
-NOT_JSON = [
-    "",
-    " ",
-    "{",
-    "action=GetFlavors",
-    "{'action':'GetFlavors'}",
-    '{"action":"GetFlavors",}',
-    '{"action":"GetFlavors"}x',
-    '{"action":"GetFlavors"',
-    '{"action":"GetFlavors","x":01}',
-    '{"action":"GetFlavors","x":"\t"}',
-    '{"action":"GetFlavors","x":' + "9" * 5000 + "x}",
-    '{"action":"GetFlavors","x":' + "9" * 5000 + ',"y":NaN}',
+NOT_JSON = ["", " ", "{", "action=GetFlavors", "{'action':'GetFlavors'}", '{"action":"GetFlavors"}x']
+INVALID_REST = ["", ",}", ',"x":01}', ',"x":"\t"}', f',"x":{"9" * 5000}x}}', f',"x":{"9" * 5000},"y":NaN}}'] + [
+    f',"{name}":{number}}}' for name in ("domainId", "x") for number in ("NaN", "Infinity", "-Infinity", "nan", "-NaN")
+]
+LONE_SURROGATES = [rb"\ud800", rb"\udfff", rb"a\ud83dz", rb"\ude00\ud83d", rb"\uD800"]
+INVALID_UTF_8 = [b"\xff", b"\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"]
+ESCAPED_INVALID_UTF_8 = [b"%FF", b"%C3", b"%C0%AF", b"%ED%A0%80"]
+PLACES_IN_JSON = [
+    *(b'{"action":"GetDomainDetail","domainId":"%b"}', b'{"action":"GetFlavors","skipped":["%b"]}'),
+    *(b'{"action":"GetFlavors","%b":1}', b'{"action":"%b"}'),
+]
+PLACES_IN_FORMS = [
+    *(b"action=GetDomainDetail&domainId=%b", b"action=GetFlavors&skipped=%b", b"action=GetFlavors&%b=1", b"action=%b")
+]
+MALFORMED = [
+    *((JSON, body.encode()) for body in NOT_AN_OBJECT + NOT_JSON),
+    *((JSON, f'{{"action":"GetFlavors"{rest}'.encode()) for rest in INVALID_REST),
+    *((JSON, place % raw) for place in PLACES_IN_JSON for raw in LONE_SURROGATES + INVALID_UTF_8),
+    *((JSON, '{"action":"获取"}'.encode(encoding)) for encoding in ("utf-16", "utf-16-le", "utf-32", "gb18030")),
+    *((FORM, place % raw) for place in PLACES_IN_FORMS for raw in INVALID_UTF_8 + ESCAPED_INVALID_UTF_8),
+    (FORM, b"action=GetFlavors" + b"&field=" * 64),
 ]
 
 
-@pytest.mark.parametrize("body", NOT_AN_OBJECT + NOT_JSON, ids=lambda body: ascii(body)[:40])
-def test_body_other_than_a_json_object_is_rejected(demo: ApiClient, body: str) -> None:
-    assert_rejected(post(demo, body.encode()), 400, "malformed_body")
+@pytest.mark.parametrize(("content_type", "body"), MALFORMED, ids=lambda value: ascii(value)[:40])
+def test_malformed_body_is_rejected(demo: ApiClient, content_type: str, body: bytes) -> None:
+    assert_rejected(post(demo, body, content_type), 400, "malformed_body")
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "nan", "-NaN"])
-@pytest.mark.parametrize("name", ["domainId", "skipped"])
-def test_nan_and_infinity_are_rejected(demo: ApiClient, name: str, number: str) -> None:
-    assert_rejected(post(demo, f'{{"action":"GetFlavors","{name}":{number}}}'.encode()), 400, "malformed_body")
-
-
-LONE_SURROGATES = [rb"\ud800", rb"\udfff", rb"a\ud83dz", rb"\ude00\ud83d", rb"\uD800"]
-INVALID_UTF_8 = [b"\xff", b"\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"]
-
-
-@pytest.mark.parametrize("raw", LONE_SURROGATES + INVALID_UTF_8)
-def test_invalid_unicode_in_json_is_rejected(demo: ApiClient, raw: bytes) -> None:
-    for body in (
-        b'{"action":"GetDomainDetail","domainId":"%b"}' % raw,
-        b'{"action":"GetFlavors","skipped":["%b"]}' % raw,
-        b'{"action":"GetFlavors","%b":1}' % raw,
-        b'{"action":"%b"}' % raw,
-    ):
-        assert_rejected(post(demo, body), 400, "malformed_body")
-
-
-@pytest.mark.parametrize("raw", [b"\xff", b"%FF", b"%C3", b"%C0%AF", b"%ED%A0%80", b"\xc3"])
-def test_invalid_utf_8_in_a_form_is_rejected(demo: ApiClient, raw: bytes) -> None:
-    for body in (
-        b"action=GetDomainDetail&domainId=" + raw,
-        b"action=GetFlavors&skipped=" + raw,
-        b"action=GetFlavors&" + raw + b"=1",
-        b"action=" + raw,
-    ):
-        assert_rejected(post(demo, body, FORM), 400, "malformed_body")
-
-
-def test_form_with_too_many_fields_is_rejected(demo: ApiClient, client: ApiClient) -> None:
-    assert_rejected(post(demo, b"action=GetFlavors" + b"&field=" * 64, FORM), 400, "malformed_body")
+def test_login_with_too_many_fields_is_rejected(client: ApiClient) -> None:
     assert_rejected(login(client, login_form(client) + b"&field=" * 64), 400, "malformed_body")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "gb18030"])
-def test_json_in_another_encoding_is_rejected(demo: ApiClient, encoding: str) -> None:
-    assert_rejected(post(demo, '{"action":"获取"}'.encode(encoding)), 400, "malformed_body")
 
 
 @pytest.mark.parametrize(("opening", "closing", "depth"), [("[", "]", 32_000), ('{"a":', "}", 10_700)])
@@ -138,218 +104,136 @@ def test_excessive_nesting_is_rejected(demo: ApiClient, opening: str, closing: s
 # Unusual but valid bodies
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"\xef\xbb\xbf" + VALID,
-        b" \r\n\t" + VALID + b" \r\n\t",
-        b'{"action":"Nonsense","action":"GetFlavors"}',
-        b'{"action":1,"action":"GetFlavors"}',
-        rb'{"\u0061ction":"Get\u0046lavors"}',
-        rb'{"action":"GetFlavors","skipped":"\ud83d\ude00 \u0000"}',
-        '{"action":"GetFlavors","省略":"中文 😀"}'.encode(),
-        b'{"action":"GetFlavors","":0,"null":null,"list":[1,{"a":1.5e3}]}',
-        b'{"action":"GetFlavors","skipped":1e400}',
-        b'{"action":"GetFlavors","skipped":' + b"9" * 5000 + b"}",
-        b'{"action":"GetFlavors","skipped":["' + b"9" * 5000 + b'",-' + b"9" * 5000 + b"]}",
-        b'{"action":"GetFlavors","domainId":true}',
-        b'{"action":"GetFlavors"' + b',"a":1' * 5000 + b"}",
-        b'{"action":"GetFlavors","skipped":' + b"[" * 100 + b"]" * 100 + b"}",
-    ],
-    ids=range(14),
-)
-def test_unusual_but_valid_json_is_accepted(demo: ApiClient, body: bytes) -> None:
-    assert post(demo, body).status == 200
+UNUSUAL_JSON = [
+    *(b"\xef\xbb\xbf" + VALID, b" \r\n\t" + VALID + b" \r\n\t"),
+    *(b'{"action":"Nonsense","action":"GetFlavors"}', b'{"action":1,"action":"GetFlavors"}'),
+    rb'{"\u0061ction":"Get\u0046lavors"}',
+    rb'{"action":"GetFlavors","skipped":"\ud83d\ude00 \u0000"}',
+    '{"action":"GetFlavors","省略":"中文 😀"}'.encode(),
+    b'{"action":"GetFlavors","":0,"null":null,"list":[1,{"a":1.5e3}]}',
+    *(b'{"action":"GetFlavors","skipped":1e400}', b'{"action":"GetFlavors","domainId":true}'),
+    b'{"action":"GetFlavors","skipped":' + b"9" * 5000 + b"}",
+    b'{"action":"GetFlavors","skipped":["' + b"9" * 5000 + b'",-' + b"9" * 5000 + b"]}",
+    b'{"action":"GetFlavors"' + b',"a":1' * 5000 + b"}",
+    b'{"action":"GetFlavors","skipped":' + b"[" * 100 + b"]" * 100 + b"}",
+]
+UNUSUAL_FORMS = [
+    *(b"action=Nonsense&action=GetFlavors", b"&&action=GetFlavors&", b"action=GetFlavors&a=b=c&d&=e&f="),
+    *(b"%61ction=Get%46lavors", b"action=GetFlavors&skipped=%E4%B8%AD+%00", "action=GetFlavors&省略=中文".encode()),
+    *(b"action=GetFlavors&a=%zz&b=%", b"action=GetFlavors&domainId="),
+]
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b"action=Nonsense&action=GetFlavors",
-        b"&&action=GetFlavors&",
-        b"action=GetFlavors&a=b=c&d&=e&f=",
-        b"%61ction=Get%46lavors",
-        b"action=GetFlavors&skipped=%E4%B8%AD+%00",
-        "action=GetFlavors&省略=中文".encode(),
-        b"action=GetFlavors&a=%zz&b=%",
-        b"action=GetFlavors&domainId=",
-    ],
+    ("content_type", "body"),
+    [*((JSON, body) for body in UNUSUAL_JSON), *((FORM, body) for body in UNUSUAL_FORMS)],
+    ids=lambda value: ascii(value)[:60],
 )
-def test_unusual_but_valid_forms_are_accepted(demo: ApiClient, body: bytes) -> None:
-    assert post(demo, body, FORM).status == 200
-
-
-def test_last_value_of_a_repeated_field_wins_even_if_invalid(demo: ApiClient) -> None:
-    assert_rejected(post(demo, b'{"action":"GetFlavors","action":null}'), 400, "missing_field", "action")
-    assert_rejected(post(demo, b"action=GetFlavors&action=", FORM), 400, "missing_field", "action")
+def test_unusual_but_valid_body_is_accepted(demo: ApiClient, content_type: str, body: bytes) -> None:
+    assert post(demo, body, content_type).status == 200
 
 
 def test_semicolon_does_not_separate_form_fields(demo: ApiClient) -> None:
     assert_rejected(post(demo, b"action=GetFlavors;x=1", FORM), 404, "unknown_action", "action")
 
 
-def test_a_plus_in_a_form_is_a_space(client: ApiClient) -> None:
-    form = login_form(client)
-    base = quote(client.transport.base, safe="").encode()
-    assert base in form
-    assert_rejected(login(client, form.replace(b"%2Fv3", b"%2Fa+b")), 400, "unknown_region", "region")
-    assert_rejected(login(client, form.replace(b"%2Fv3", b"%2Fa%2Bb")), 401, "invalid_credentials")
+# Fields
+
+MISSING_FIELDS = [
+    *((JSON, body, "action") for body in (b"{}", b'{"action":null}', b'{"action":""}', b'{"Action":"GetFlavors"}')),
+    *((FORM, body, "action") for body in (b"", b"action", b"action=", b"ACTION=GetFlavors", b"domainId=206813", b"&")),
+    *(
+        (JSON, b'{"action":"GetDomainDetail"%b}' % rest, "domainId")
+        for rest in (b"", b',"domainId":null', b',"domainId":""', b',"domainid":"206813"')
+    ),
+    *(
+        (FORM, b"action=GetDomainDetail" + rest, "domainId")
+        for rest in (b"", b"&domainId", b"&domainId=", b"&domainID=206813")
+    ),
+    # The last value of a repeated field wins.
+    (JSON, b'{"action":"GetFlavors","action":null}', "action"),
+    (FORM, b"action=GetFlavors&action=", "action"),
+]
 
 
-# The action
-
-
-MISSING_ACTION = {
-    JSON: [b"{}", b'{"action":null}', b'{"action":""}', b'{"Action":"GetFlavors"}'],
-    FORM: [b"", b"action", b"action=", b"ACTION=GetFlavors", b"domainId=206813", b"&"],
-}
-MISSING_DOMAIN = {
-    JSON: [b"%b}" % field for field in (b"", b',"domainId":null', b',"domainId":""', b',"domainid":"206813"')],
-    FORM: [b"", b"&domainId", b"&domainId=", b"&domainID=206813"],
-}
-
-
-@pytest.mark.parametrize(
-    ("content_type", "body"), [(kind, body) for kind in (JSON, FORM) for body in MISSING_ACTION[kind]]
-)
-def test_missing_action_is_rejected(demo: ApiClient, content_type: str, body: bytes) -> None:
-    assert_rejected(post(demo, body, content_type), 400, "missing_field", "action")
-
-
-@pytest.mark.parametrize("value", ["1", "0", "1.5", "true", "false", "[]", '["GetFlavors"]', "{}", '{"a":1}'])
-def test_action_must_be_a_string(demo: ApiClient, value: str) -> None:
-    assert_rejected(post(demo, f'{{"action":{value}}}'.encode()), 400, "invalid_field", "action")
+@pytest.mark.parametrize(("content_type", "body", "field"), MISSING_FIELDS)
+def test_missing_field_is_rejected(demo: ApiClient, content_type: str, body: bytes, field: str) -> None:
+    assert_rejected(post(demo, body, content_type), 400, "missing_field", field)
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "GetEverything",
-        "getflavors",
-        " GetFlavors",
-        "GetFlavors\x00",
-        "获取云主机配置",
-        "G" * 10_000,
-    ],
+    "name", ["GetEverything", "getflavors", " GetFlavors", "GetFlavors\x00", "获取云主机配置", "G" * 10_000]
 )
-@pytest.mark.parametrize("as_form", [False, True], ids=["json", "form"])
+@as_json_and_form
 def test_unknown_action_is_rejected(demo: ApiClient, as_form: bool, name: str) -> None:
     assert_rejected(demo.call(name, as_form=as_form), 404, "unknown_action", "action")
 
 
-# The domain id
+NO_ACTIONS = ["1", "0", "1.5", "true", "false", "[]", '["GetFlavors"]', "{}", '{"a":1}']
+NO_DOMAIN_IDS = [
+    *("true", "206813.0", "-0.0", "2e5", "1e400", "[]", "{}"),
+    *("1" + "0" * 64, "-" + "9" * 64, "9" * 5000, "-" + "9" * 5000),
+]
 
 
 @pytest.mark.parametrize(
-    ("content_type", "rest"), [(kind, rest) for kind in (JSON, FORM) for rest in MISSING_DOMAIN[kind]]
-)
-def test_missing_domain_id_is_rejected(demo: ApiClient, content_type: str, rest: bytes) -> None:
-    begin = b'{"action":"GetDomainDetail"' if content_type == JSON else b"action=GetDomainDetail"
-    assert_rejected(post(demo, begin + rest, content_type), 400, "missing_field", "domainId")
-
-
-@pytest.mark.parametrize(
-    "value",
+    ("field", "body"),
     [
-        "true",
-        "206813.0",
-        "-0.0",
-        "2e5",
-        "1e400",
-        "[]",
-        "{}",
-        "1" + "0" * 64,
-        "-" + "9" * 64,
-        "9" * 5000,
-        "-" + "9" * 5000,
-        '"' + "9" * 65 + '"',
-        '"' + "中" * 65 + '"',
-        r'"206813\n"',
-        r'"206813\u0000"',
-        r'"\u001f"',
-        r'"\u007f"',
-        r'"\u0085"',
-        r'"\u009f"',
+        *(("action", f'{{"action":{value}}}') for value in NO_ACTIONS),
+        *(("domainId", f'{{"action":"GetDomainDetail","domainId":{value}}}') for value in NO_DOMAIN_IDS),
     ],
-    ids=lambda value: value[:16],
+    ids=lambda value: value[:60],
 )
-def test_invalid_domain_id_in_json_is_rejected(demo: ApiClient, value: str) -> None:
-    reply = post(demo, f'{{"action":"GetDomainDetail","domainId":{value}}}'.encode())
-    assert_rejected(reply, 400, "invalid_field", "domainId")
-
-
-@pytest.mark.parametrize("value", ["9" * 65, "中" * 65, "206813\n", "\x00", "206813\x00", "\x1f", "\x7f", "\x85"])
-def test_invalid_domain_id_in_a_form_is_rejected(demo: ApiClient, value: str) -> None:
-    assert_rejected(demo.call("GetDomainDetail", as_form=True, domainId=value), 400, "invalid_field", "domainId")
+def test_json_value_of_a_wrong_type_is_rejected(demo: ApiClient, field: str, body: str) -> None:
+    assert_rejected(post(demo, body.encode()), 400, "invalid_field", field)
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        "0",
-        "-0",
-        "-206813",
-        "9" * 64,
-        "-" + "9" * 63,
-        '"' + "9" * 64 + '"',
-        '"' + "中" * 64 + '"',
-        '"' + "😀" * 64 + '"',
-        '" 206813"',
-        '"0206813"',
-        '"+206813"',
-        '"２０６８１３"',
-        '"\u00a0"',
-        "\"206813' OR '1'='1\"",
-    ],
-    ids=lambda value: value[:16],
+    "value", ["9" * 65, "中" * 65, *(f"206813{sign}" for sign in "\n\x00"), *"\x00\x1f\x7f\x85\x9f"], ids=ascii
 )
-def test_unknown_domain_id_in_json_is_not_found(demo: ApiClient, value: str) -> None:
-    reply = post(demo, f'{{"action":"GetDomainDetail","domainId":{value}}}'.encode())
-    assert_rejected(reply, 404, "domain_not_found", "domainId")
+@as_json_and_form
+def test_overlong_domain_id_or_one_with_control_characters_is_invalid(
+    demo: ApiClient, as_form: bool, value: str
+) -> None:
+    assert_rejected(demo.call("GetDomainDetail", as_form=as_form, domainId=value), 400, "invalid_field", "domainId")
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "9" * 64, "中" * 64, " 206813", "a b", "a+b", "true", "null", "206813.0"])
-def test_unknown_domain_id_in_a_form_is_not_found(demo: ApiClient, value: str) -> None:
-    assert_rejected(demo.call("GetDomainDetail", as_form=True, domainId=value), 404, "domain_not_found", "domainId")
+@pytest.mark.parametrize(
+    ("as_form", "value"),
+    [
+        *((False, value) for value in (0, -206813, int("9" * 64), -int("9" * 63))),
+        *((True, value) for value in ("0", "-1", "a b", "a+b", "true", "null", "206813.0")),
+        *((as_form, value * 64) for as_form in (False, True) for value in "9中😀"),
+        *((as_form, f"{sign}206813") for as_form in (False, True) for sign in " 0+"),
+        *((False, value) for value in ("２０６８１３", "\u00a0", "206813' OR '1'='1")),
+    ],
+    ids=lambda value: ascii(value)[:16],
+)
+def test_unknown_domain_id_is_not_found(demo: ApiClient, as_form: bool, value: str | int) -> None:
+    assert_rejected(demo.call("GetDomainDetail", as_form=as_form, domainId=value), 404, "domain_not_found", "domainId")
 
 
 # Media types
 
 
 @pytest.mark.parametrize(
-    "suffix",
+    "spelling",
     [
-        "",
-        ";charset=utf-8",
-        ' ; Charset="utf-8"',
-        "; charset=utf8",
-        ";",
-        "; odata=verbose; charset=utf-8",
+        *("{}", "{};charset=utf-8", '{} ; Charset="utf-8"', "{}; charset=utf8", "{};"),
+        *("{}; odata=verbose; charset=utf-8", "{upper}", "{title}"),
     ],
 )
 @json_and_form
-def test_media_type_parameters_are_accepted(demo: ApiClient, content_type: str, body: bytes, suffix: str) -> None:
-    assert post(demo, body, content_type + suffix).status == 200
-
-
-@pytest.mark.parametrize("change", [str.upper, str.title])
-@json_and_form
-def test_media_types_are_case_insensitive(demo: ApiClient, content_type: str, body: bytes, change: object) -> None:
-    assert callable(change)
-    assert post(demo, body, change(content_type)).status == 200
+def test_media_types_may_have_parameters_and_any_case(
+    demo: ApiClient, content_type: str, body: bytes, spelling: str
+) -> None:
+    written = spelling.format(content_type, upper=content_type.upper(), title=content_type.title())
+    assert post(demo, body, written).status == 200
 
 
 UNSUPPORTED_TYPES = [
-    None,
-    "",
-    "text/plain",
-    "application/xml",
-    "application/vnd.api+json",
-    "multipart/form-data; boundary=x",
-    "*/*",
-    "application/json, application/json",
-    "application/json; charset=utf-16",
-    "application/json; charset=gb2312",
+    *(None, "", "text/plain", "application/xml", "application/vnd.api+json", "multipart/form-data; boundary=x", "*/*"),
+    *("application/json, application/json", "application/json; charset=utf-16", "application/json; charset=gb2312"),
     "application/x-www-form-urlencoded; charset=gbk",
 ]
 
@@ -391,12 +275,6 @@ def test_chunked_body_over_the_limit_is_rejected(remote: HttpTransport, more: in
     assert post(client, chunks, Transfer_Encoding="chunked").status == status
 
 
-@pytest.mark.parametrize(("more", "status"), [(0, 401), (1, 413)], ids=["at the limit", "one over"])
-def test_login_body_over_the_limit_is_rejected(client: ApiClient, more: int, status: int) -> None:
-    form = (login_form(client) + b"&skipped=").ljust(LIMIT + more, b"x")
-    assert login(client, form).status == status
-
-
 def test_body_size_limit_is_configurable(start_console: StartConsole) -> None:
     client = start_console(max_body=2000)
     statuses = [login(client, (login_form(client) + b"&x=").ljust(size, b"x")).status for size in (2000, 2001)]
@@ -413,24 +291,6 @@ def test_action_without_a_session_is_rejected(client: ApiClient, content_type: s
     assert_rejected(post(client, body, content_type), 401, "login_required")
 
 
-@pytest.mark.parametrize("session", ["s" + "0" * 48, "a" + "0" * 48, "x", "", '"quoted"', "s" + "é" * 48])
-def test_action_with_an_invalid_session_id_is_rejected(demo: ApiClient, session: str) -> None:
-    demo.cookies["sessionid"] = session
-    assert_rejected(post(demo, VALID), 401, "login_required")
-
-
-@pytest.mark.parametrize("token", ["", "x", "0" * 64, "é" * 64])
-@json_and_form
-def test_action_with_a_wrong_csrf_token_is_rejected(
-    demo: ApiClient, content_type: str, body: bytes, token: str
-) -> None:
-    assert_rejected(post(demo, body, content_type, **{"X-CSRFToken": token}), 403, "csrf_failed")
-
-
-def test_action_without_a_csrf_header_is_rejected(demo: ApiClient) -> None:
-    assert_rejected(demo.send("POST", "/api/", {"Content-Type": JSON}, VALID), 403, "csrf_failed")
-
-
 def test_csrf_token_in_the_body_does_not_replace_the_header(demo: ApiClient) -> None:
     body = urlencode({"action": "GetFlavors", "csrfmiddlewaretoken": demo.token}).encode()
     assert_rejected(demo.send("POST", "/api/", {"Content-Type": FORM}, body), 403, "csrf_failed")
@@ -442,9 +302,7 @@ UNUSUAL_HOSTS = ("a b", "", "localhost:99999", '"><script>alert(1)</script>.loca
 @pytest.mark.parametrize(
     "host",
     [
-        "console.example.com",
-        "127.0.0.1.example.com",
-        "[1:2",
+        *("console.example.com", "127.0.0.1.example.com", "[1:2"),
         *(pytest.param(host, marks=pytest.mark.not_behind_nginx) for host in UNUSUAL_HOSTS),
     ],
 )
@@ -460,45 +318,20 @@ def test_unknown_host_is_rejected(client: ApiClient, method: str, path: str, hos
 
 @pytest.mark.parametrize("name", ["username", "password", "region"])
 def test_login_requires_every_field(client: ApiClient, name: str) -> None:
-    absent: dict[str, Any] = {name: None}
-    empty: dict[str, Any] = {name: ""}
-    assert_rejected(client.login(**absent), 400, "missing_field", name)
-    assert_rejected(client.login(**empty), 400, "missing_field", name)
-
-
-@pytest.mark.parametrize("region", ["nonsense", "https://identity.example.com/v3", "{base}?x", "{base}#x", " {base}"])
-def test_login_for_an_unknown_region_is_rejected(client: ApiClient, region: str) -> None:
-    reply = client.login(region=region.format(base=client.transport.base))
-    assert_rejected(reply, 400, "unknown_region", "region")
-    assert f"{client.transport.base}/v3" in reply.envelope["message"]
+    for absent in (None, ""):
+        changes: dict[str, Any] = {name: absent}
+        assert_rejected(client.login(**changes), 400, "missing_field", name)
 
 
 @pytest.mark.parametrize(
     ("username", "password"),
-    [
-        (UNKNOWN_USER, "wrong"),
-        ("demo", "wrong"),
-        ("Demo", "console-demo"),
-        ("demo ", "console-demo"),
-        ("demo\x00", "x"),
-    ],
+    [(UNKNOWN_USER, "wrong"), ("demo", "wrong"), *((name, "console-demo") for name in ("Demo", "demo ", "demo\x00"))],
 )
 def test_wrong_credentials_are_rejected(client: ApiClient, username: str, password: str) -> None:
     reply = client.login(username, password)
     assert_rejected(reply, 401, "invalid_credentials")
     assert reply.set_cookies == {}
     assert client.login().status == 200
-
-
-def test_unknown_user_and_wrong_password_get_the_same_response(client: ApiClient) -> None:
-    unknown, known = client.login(UNKNOWN_USER, "wrong"), client.login("demo", "wrong")
-    assert unknown.body == known.body
-    assert client.login().status == 200
-
-
-def test_logout_without_a_session_is_rejected(client: ApiClient) -> None:
-    client.open()
-    assert_rejected(client.logout(), 401, "login_required")
 
 
 def test_too_many_failed_logins_are_throttled(start_console: StartConsole) -> None:
@@ -560,11 +393,13 @@ def test_order_of_checks_for_a_login(client: ApiClient) -> None:
 
 
 def test_order_of_checks_for_a_logout(demo: ApiClient) -> None:
-    wrong_host = {"Host": "elsewhere.example", "Cookie": "x=1", "X-CSRFToken": "wrong"}
-    no_session = {"Cookie": "x=1", "X-CSRFToken": "wrong"}
-    wrong_token = {"X-CSRFToken": "wrong"}
-    outcomes = [demo.send("POST", "/auth/logout/", headers).error for headers in (wrong_host, no_session, wrong_token)]
-    assert outcomes == ["invalid_host", "login_required", "csrf_failed"]
+    steps = [
+        ({"Host": "elsewhere.example", "Cookie": "x=1", "X-CSRFToken": "wrong"}, 400, "invalid_host"),
+        ({"Cookie": "x=1", "X-CSRFToken": "wrong"}, 401, "login_required"),
+        ({"X-CSRFToken": "wrong"}, 403, "csrf_failed"),
+    ]
+    for headers, status, error in steps:
+        assert_rejected(demo.send("POST", "/auth/logout/", headers), status, error)
 
 
 # Languages
@@ -610,6 +445,7 @@ def assert_common_headers(reply: Reply, caching: str = "no-store") -> None:
     assert [name for name, _ in reply.headers if name.lower().startswith("access-control-")] == []
 
 
+LONGEST_REQUEST_ID = "Mine-1_2.3".ljust(64, "x")
 REQUESTS = {
     "page": (200, "GET", "/", {}, b""),
     "page HEAD": (200, "HEAD", "/", {}, b""),
@@ -636,19 +472,20 @@ REQUESTS = {
 def test_every_response_has_the_common_headers(demo: ApiClient, kind: str) -> None:
     preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-csrftoken"}
     status, method, path, headers, body = REQUESTS[kind]
-    more = {"X-CSRFToken": demo.token, "X-Request-ID": "Mine-1_2.3", **preflight}
+    more = {"X-CSRFToken": demo.token, "X-Request-ID": LONGEST_REQUEST_ID, **preflight}
     reply = demo.send(method, path, more | headers, body)
     assert reply.status == status
     # The page is the same for everyone and contains nothing personal.
     assert_common_headers(reply, "no-cache" if "page" in kind else "no-store")
-    assert reply.header("X-Request-ID") == "Mine-1_2.3"
+    assert reply.header("X-Request-ID") == LONGEST_REQUEST_ID
     assert set(reply.set_cookies) == ({"sessionid", "csrftoken"} if "service info" in kind else set())
     assert reply.body == b"" or "HEAD" not in kind
 
 
-def test_login_and_logout_have_the_common_headers(client: ApiClient) -> None:
+def test_login_and_logout_have_the_common_headers_and_no_body(client: ApiClient) -> None:
     for reply in (client.login(UNKNOWN_USER, "wrong"), client.login(), client.logout()):
         assert_common_headers(reply)
+        assert reply.status == 401 or (reply.status, reply.body, reply.header("Content-Type")) == (200, b"", None)
 
 
 @pytest.mark.parametrize("given", ["x" * 65, "", "a b", "a;b", "é", "<x>", "a,b"])
@@ -658,10 +495,6 @@ def test_invalid_request_id_is_replaced(client: ApiClient, given: str) -> None:
     assert given not in generated
     assert generated[0] != generated[1]
     assert all(re.fullmatch("[A-Za-z0-9._-]{1,64}", each) for each in generated)
-
-
-def test_request_id_of_maximum_length_is_accepted(client: ApiClient) -> None:
-    assert client.send("GET", "/api/", {"X-Request-ID": "x" * 64}).header("X-Request-ID") == "x" * 64
 
 
 # Backend errors, from fakes
@@ -681,12 +514,7 @@ class FailingBackend:
     async def fail(self, *_: object) -> None:
         raise self.problem
 
-    urls = domain = news = usage_limits = flavors = consumption = fail
-
-
-class FailingIdentity(FailingBackend):
-    async def authenticate(self, _username: str, _password: str, _client: object) -> Account | None:
-        raise self.problem
+    urls = domain = news = usage_limits = flavors = consumption = authenticate = fail
 
 
 BACKEND_ERRORS = pytest.mark.parametrize(
@@ -739,8 +567,8 @@ def test_backend_error_message_follows_accept_language(failing: ApiClient) -> No
 def test_backend_error_of_a_login_is_no_failed_attempt(
     start_console: StartConsole, monkeypatch: pytest.MonkeyPatch, problem: Exception, status: int, error: str
 ) -> None:
-    monkeypatch.setattr(FailingIdentity, "problem", problem)
-    monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", FailingIdentity)
+    monkeypatch.setattr(FailingBackend, "problem", problem)
+    monkeypatch.setattr("cloudconsole.server.app.EmbeddedIdentity", FailingBackend)
     client = start_console()
     # As an attempt, the eleventh would be throttled.
     for _ in range(11):

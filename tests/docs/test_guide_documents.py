@@ -22,8 +22,7 @@ from cloudconsole.server.test_mode.controls import FAULT_FIELDS
 from cloudconsole.testing import ConsoleServer
 from tests.cli.users import PASSWORD, CliUser, install_program
 from tests.docs.code_blocks import ROOT, blocks
-from tests.e2e.processes import command
-from tests.e2e.test_pasted_sessions import needs_curl
+from tests.e2e.processes import command, needs_curl
 from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import RunningServer, clean_environment
 from tests.test_pytest_plugin import forked_consoles, run_pytest

@@ -2,29 +2,32 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from tests.fork_server import run_forked
-from tests.harness import HttpTransport, RunningServer, clean_environment
+import pytest
+
+from tests.fork_server import polls, run_forked
+from tests.harness import ApiClient, HttpTransport, RunningServer, clean_environment
 
 Result = TypeVar("Result")
 
+needs_curl = pytest.mark.skipif(
+    shutil.which("curl") is None and os.environ.get("CI") != "true", reason="curl is not installed"
+)
 
-def eventually(attempt: Callable[[], Result | None], *, tries: int = 30_000) -> Result:
-    """Poll until `attempt` returns a true value, and return it; fail after `tries` polls."""
-    for _ in range(tries):
-        result = attempt()
-        if result:
+
+def eventually(attempt: Callable[[], Result | None]) -> Result:
+    """Poll until `attempt` returns a true value, and return it."""
+    for _ in polls():
+        if result := attempt():
             return result
-        # For want of an event.
-        time.sleep(0.02)
     raise AssertionError("timed out")
 
 
@@ -54,6 +57,13 @@ def _processes() -> Iterator[tuple[int, tuple[int, str]]]:
             continue
         state, parent = stat.rpartition(")")[2].split()[:2]
         yield int(folder.name), (int(parent), state)
+
+
+@contextmanager
+def client_of(base: str) -> Iterator[ApiClient]:
+    """A client that is not logged in, with its own connection to this address."""
+    with closing(HttpTransport(base)) as transport:
+        yield ApiClient(transport)
 
 
 @contextmanager

@@ -3,9 +3,10 @@
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 
-from tests.harness import ApiClient, HeaderPairs, HttpTransport, Reply, RunningServer
+from tests.e2e.processes import client_of
+from tests.harness import HeaderPairs, Reply, RunningServer
 
 PAUSE = 0.01
 """Seconds between two pieces, so that they usually arrive in separate packets; no test fails if they do not."""
@@ -46,12 +47,10 @@ class RawConnection:
     def send_until_closed(self, pieces: Iterable[bytes]) -> int:
         """Send until the server closes the connection; return the number of bytes sent."""
         sent = 0
-        try:
+        with suppress(ConnectionError):
             for piece in pieces:
                 self.socket.sendall(piece)
                 sent += len(piece)
-        except ConnectionError:
-            pass
         return sent
 
     def answer(self, *, to: str = "GET") -> Reply:
@@ -91,8 +90,7 @@ def raw_connection(server: RunningServer) -> Iterator[RawConnection]:
 
 def log_in(server: RunningServer) -> HeaderPairs:
     """Log in and return the headers of that session."""
-    with closing(HttpTransport(server.base)) as transport:
-        client = ApiClient(transport)
+    with client_of(server.base) as client:
         assert client.login().status == 200
     cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
     return [("Cookie", cookies), ("X-CSRFToken", client.token)]

@@ -44,43 +44,16 @@ def assert_all_well_formed(received: bytes) -> None:
             assert number == len(responses)
 
 
-REQUEST_FRAGMENTS = st.lists(
-    st.one_of(
-        st.sampled_from(
-            [
-                b"GET /api/ HTTP/1.1\r\n",
-                b"POST /api/ HTTP/1.1\r\n",
-                b"POST /auth/login/ HTTP/1.0\r\n",
-                b"GET http://127.0.0.1/ HTTP/1.1\r\n",
-                b"OPTIONS * HTTP/1.1\r\n",
-                b"CONNECT a:1 HTTP/1.1\r\n",
-                b"Host: 127.0.0.1\r\n",
-                b"Content-Length: 5\r\n",
-                b"Content-Length: 0\r\n",
-                b"Content-Length: 99999999999\r\n",
-                b"Transfer-Encoding: chunked\r\n",
-                b"Transfer-Encoding: chunked, gzip\r\n",
-                b"Expect: 100-continue\r\n",
-                b"Connection: close\r\n",
-                b"Connection: Upgrade, HTTP2-Settings\r\n",
-                b"Upgrade: h2c\r\n",
-                b"Upgrade: websocket\r\n",
-                b"Cookie: a=b;;=;\r\n",
-                b" folded\r\n",
-                b"\r\n",
-                b"\n",
-                b"\r",
-                b"5\r\nhello\r\n",
-                b"0\r\n\r\n",
-                b"0\r\nHost: x\r\n\r\n",
-                b"hello",
-                b"{}",
-            ]
-        ),
-        st.binary(max_size=30),
-    ),
-    max_size=14,
-)
+FRAGMENTS = [
+    *(b"GET /api/ HTTP/1.1\r\n", b"POST /api/ HTTP/1.1\r\n", b"POST /auth/login/ HTTP/1.0\r\n"),
+    *(b"GET http://127.0.0.1/ HTTP/1.1\r\n", b"OPTIONS * HTTP/1.1\r\n", b"CONNECT a:1 HTTP/1.1\r\n"),
+    *(b"Content-Length: 5\r\n", b"Content-Length: 0\r\n", b"Content-Length: 99999999999\r\n"),
+    *(b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding: chunked, gzip\r\n", b"Expect: 100-continue\r\n"),
+    *(b"Connection: close\r\n", b"Connection: Upgrade, HTTP2-Settings\r\n"),
+    *(b"Upgrade: h2c\r\n", b"Upgrade: websocket\r\n"),
+    *(b"Host: 127.0.0.1\r\n", b"Cookie: a=b;;=;\r\n", b" folded\r\n", b"\r\n", b"\n", b"\r"),
+    *(b"5\r\nhello\r\n", b"0\r\n\r\n", b"0\r\nHost: x\r\n\r\n", b"hello", b"{}"),
+]
 
 
 def receive_all(server: RunningServer, pieces: list[bytes]) -> bytes:
@@ -99,7 +72,9 @@ def receive_all(server: RunningServer, pieces: list[bytes]) -> bytes:
 
 
 @many_examples
-@given(pieces=REQUEST_FRAGMENTS, in_one=st.booleans())
+@given(
+    pieces=st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.binary(max_size=30)), max_size=14), in_one=st.booleans()
+)
 def test_fragments_of_requests_are_handled(server: RunningServer, pieces: list[bytes], in_one: bool) -> None:
     assert_all_well_formed(receive_all(server, [b"".join(pieces)] if in_one else pieces))
 

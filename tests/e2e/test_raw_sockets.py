@@ -15,7 +15,7 @@ from cloudconsole.server.http.protocol import MAX_HEAD_BYTES, MAX_HEADERS, MAX_P
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from tests.e2e.raw_http import RawConnection, chunked, head, log_in, raw_connection, request, split
 from tests.fork_server import MAX_WAIT_SECONDS
-from tests.harness import FORM, JSON, HeaderPairs, HttpTransport, Reply, RunningServer, running_server
+from tests.harness import FORM, JSON, HeaderPairs, HttpTransport, RunningServer, running_server
 
 FLAVORS = json.dumps({"action": "GetFlavors"}).encode()
 FIVE_MB = 5 * 1024 * 1024
@@ -73,23 +73,19 @@ def action_request(session: HeaderPairs, body: bytes = FLAVORS, *more: tuple[str
     return request("POST", "/api/", [*with_length(session, len(body)), *more], body)
 
 
-def has_flavors(reply: Reply) -> bool:
-    return len(reply.data["flavors"]) > 1
-
-
-def assert_plain_error(reply: Reply, status: int) -> None:
-    """Check a connection-level error: plain text, with the same security headers as any other response."""
-    assert reply.status == status
-    assert reply.header("connection") == "close"
-    assert reply.header("content-type") == "text/plain"
-    assert re.fullmatch("[0-9a-f]{16}", reply.header("x-request-id") or "")
-    for name, value in [CLOSED_POLICY, NO_STORE, *SECURITY_HEADERS]:
-        assert reply.header(name.decode()) == value.decode()
+def outcomes(raw: RawConnection, number: int) -> list[str]:
+    """Read this many responses; return the error of each, or the first field of its data."""
+    replies = [raw.answer() for _ in range(number)]
+    return [next(iter(reply.data)) if reply.status == 200 else reply.error for reply in replies]
 
 
 def assert_rejected(raw: RawConnection, status: int) -> None:
-    """Check for one connection-level error as the only response."""
-    assert_plain_error(raw.answer(), status)
+    """Check for a connection-level error as the only response: plain text, with the security headers of any other."""
+    reply = raw.answer()
+    assert (reply.status, reply.header("connection"), reply.header("content-type")) == (status, "close", "text/plain")
+    assert re.fullmatch("[0-9a-f]{16}", reply.header("x-request-id") or "")
+    for name, value in [CLOSED_POLICY, NO_STORE, *SECURITY_HEADERS]:
+        assert reply.header(name.decode()) == value.decode()
     assert raw.rest() == b""
 
 
@@ -163,7 +159,7 @@ class TestMalformedRequests:
 
     def test_malformed_chunk_after_an_error_gets_no_second_response(self, raw: RawConnection) -> None:
         raw.send(request("POST", "/nowhere/", with_chunks([])), b"5\r\nhel")
-        assert raw.answer().error == "not_found"
+        assert outcomes(raw, 1) == ["not_found"]
         raw.send(b"lo!!! no chunk\r\n")
         assert raw.rest() == b""
 
@@ -172,43 +168,25 @@ class TestMalformedRequests:
         raw.socket.shutdown(SHUT_WR)
         assert_rejected(raw, 400)
 
-    @pytest.mark.parametrize(
-        "headers",
-        [[("Host", "127.0.0.1"), ("Host", "evil.example.com")], [("Host", "127.0.0.1\xff")], []],
-        ids=["two", "not ASCII", "none"],
-    )
-    def test_invalid_host_header_is_rejected(self, raw: RawConnection, headers: HeaderPairs) -> None:
-        raw.send(head("GET", "/api/", headers))
-        assert raw.answer().error == "invalid_host"
-
-    def test_non_ascii_csrf_token_is_rejected(self, raw: RawConnection, session: HeaderPairs) -> None:
-        headers = [pair for pair in session if pair[0] == "Cookie"] + [("X-CSRFToken", "\xff\xfe")]
-        raw.send(action_request(headers))
-        assert raw.answer().error == "csrf_failed"
-
 
 class TestContentLength:
     def test_bytes_beyond_the_length_are_not_part_of_the_body(self, raw: RawConnection, session: HeaderPairs) -> None:
         declared = b'{"action": "GetFlavors"'
         raw.send(request("POST", "/api/", with_length(session, len(declared)), declared + b"}"))
-        assert raw.answer().error == "malformed_body"
+        assert outcomes(raw, 1) == ["malformed_body"]
 
     def test_length_with_thousands_of_zeros_is_accepted(self, raw: RawConnection, session: HeaderPairs) -> None:
         length = "0" * 5000 + str(len(FLAVORS))
         raw.send(request("POST", "/api/", [*session, ("Content-Type", JSON), ("Content-Length", length)], FLAVORS))
-        assert has_flavors(raw.answer())
+        assert outcomes(raw, 1) == ["flavors"]
 
 
 class TestChunkedBodies:
-    def test_chunks_split_across_packets_are_accepted(self, raw: RawConnection, session: HeaderPairs) -> None:
-        raw.send(request("POST", "/api/", with_chunks(session)), *split(chunked(split(FLAVORS, 3)), 7))
-        assert has_flavors(raw.answer())
-
     def test_request_sent_byte_by_byte_is_accepted(self, raw: RawConnection, session: HeaderPairs) -> None:
         everything = request("POST", "/api/", with_chunks(session), chunked(split(FLAVORS, 9)))
         for byte in split(everything, 1):
             raw.socket.sendall(byte)
-        assert has_flavors(raw.answer())
+        assert outcomes(raw, 1) == ["flavors"]
 
     @pytest.mark.parametrize(
         "trailers",
@@ -219,8 +197,7 @@ class TestChunkedBodies:
     ) -> None:
         body = b'%x;name="value"\r\n%b\r\n0\r\n%b\r\n' % (len(FLAVORS), FLAVORS, trailers)
         raw.send(request("POST", "/api/", with_chunks(session), body) + action_request(session))
-        assert has_flavors(raw.answer())
-        assert has_flavors(raw.answer())
+        assert outcomes(raw, 2) == ["flavors", "flavors"]
 
     @pytest.mark.parametrize(("trailers", "status"), [(MAX_HEADERS, 200), (MAX_HEADERS + 1, 431)])
     def test_number_of_trailers_is_limited(
@@ -237,19 +214,15 @@ class TestChunkedBodies:
 
 class TestExpectContinue:
     @pytest.mark.parametrize("expectation", ["100-continue", "100-Continue"])
-    def test_body_with_a_length_gets_100_continue(
-        self, raw: RawConnection, session: HeaderPairs, expectation: str
+    @pytest.mark.parametrize("in_chunks", [False, True])
+    def test_body_gets_100_continue(
+        self, raw: RawConnection, session: HeaderPairs, expectation: str, in_chunks: bool
     ) -> None:
-        raw.send(request("POST", "/api/", [*with_length(session, len(FLAVORS)), ("Expect", expectation)]))
+        headers = with_chunks(session) if in_chunks else with_length(session, len(FLAVORS))
+        raw.send(request("POST", "/api/", [*headers, ("Expect", expectation)]))
         assert raw.answer().status == 100
-        raw.send(FLAVORS)
-        assert has_flavors(raw.answer())
-
-    def test_chunked_body_gets_100_continue(self, raw: RawConnection, session: HeaderPairs) -> None:
-        raw.send(request("POST", "/api/", [*with_chunks(session), CONTINUE]))
-        assert raw.answer().status == 100
-        raw.send(chunked([FLAVORS]))
-        assert has_flavors(raw.answer())
+        raw.send(chunked([FLAVORS]) if in_chunks else FLAVORS)
+        assert outcomes(raw, 1) == ["flavors"]
 
     def test_oversized_body_is_rejected_without_100_continue(self, raw: RawConnection, session: HeaderPairs) -> None:
         raw.send(request("POST", "/api/", [*with_length(session, FIVE_MB), CONTINUE]))
@@ -261,23 +234,18 @@ class TestExpectContinue:
 
     def test_body_to_an_unknown_path_gets_no_100_continue(self, raw: RawConnection) -> None:
         raw.send(request("POST", "/nowhere/", [("Content-Length", "5"), CONTINUE]))
-        assert raw.answer().error == "not_found"
+        assert outcomes(raw, 1) == ["not_found"]
 
     def test_body_sent_before_100_continue_is_read(self, raw: RawConnection, session: HeaderPairs) -> None:
         raw.send(action_request(session, FLAVORS, CONTINUE))
         reply = raw.answer()
-        assert has_flavors(raw.answer() if reply.status == 100 else reply)
+        assert (raw.answer() if reply.status == 100 else reply).data["flavors"]
 
 
 class TestHttp10:
-    @pytest.mark.parametrize("headers", [[], [("Host", "127.0.0.1")], [("Host", "localhost:1234")]])
-    def test_host_header_is_optional(self, raw: RawConnection, headers: HeaderPairs) -> None:
+    @pytest.mark.parametrize("headers", [[], [("Host", "127.0.0.1")], [("Connection", "keep-alive")]])
+    def test_host_is_optional_and_the_connection_is_closed(self, raw: RawConnection, headers: HeaderPairs) -> None:
         raw.send(head("GET", "/api/", headers, version="HTTP/1.0"))
-        assert raw.answer().data["actions"]
-        assert raw.rest() == b""
-
-    def test_keep_alive_is_declined_with_connection_close(self, raw: RawConnection) -> None:
-        raw.send(head("GET", "/api/", [("Connection", "keep-alive")], version="HTTP/1.0"))
         reply = raw.answer()
         assert reply.data["actions"]
         assert reply.header("connection") == "close"
@@ -285,7 +253,7 @@ class TestHttp10:
 
     def test_action_is_accepted(self, raw: RawConnection, session: HeaderPairs) -> None:
         raw.send(head("POST", "/api/", with_length(session, len(FLAVORS)), version="HTTP/1.0") + FLAVORS)
-        assert has_flavors(raw.answer())
+        assert outcomes(raw, 1) == ["flavors"]
 
 
 def java_head(method: str, target: str, headers: HeaderPairs, length: int) -> bytes:
@@ -309,30 +277,27 @@ class TestUpgradeOffers:
         everything = java_head("POST", "/api/", [*session, ("Content-Type", JSON)], len(FLAVORS)) + FLAVORS
         for _ in range(2):
             raw.send(*split(everything, -(-len(everything) // pieces)))
-            assert has_flavors(raw.answer())
+            assert outcomes(raw, 1) == ["flavors"]
         raw.send(java_head("GET", "/api/", [], 0))
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 1) == ["actions"]
 
     def test_chunked_body_is_read(self, raw: RawConnection, session: HeaderPairs) -> None:
         offer = [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAEAAEAA")]
         raw.send(request("POST", "/api/", [*offer, *with_chunks(session)], chunked([FLAVORS])))
-        assert has_flavors(raw.answer())
+        assert outcomes(raw, 1) == ["flavors"]
         raw.send(GET)
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 1) == ["actions"]
 
     def test_pipelined_requests_are_answered(self, raw: RawConnection, session: HeaderPairs) -> None:
         first = java_head("POST", "/api/", [*session, ("Content-Type", JSON)], len(FLAVORS)) + FLAVORS
         raw.send(first + java_head("GET", "/nowhere/", [], 0) + GET)
-        assert has_flavors(raw.answer())
-        assert raw.answer().error == "not_found"
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 3) == ["flavors", "not_found", "actions"]
 
     def test_websocket_upgrade_is_ignored(self, raw: RawConnection) -> None:
         key = ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
         offer = [("Connection", "Upgrade"), ("Upgrade", "websocket"), key, ("Sec-WebSocket-Version", "13")]
         raw.send(request("GET", "/api/", offer) + GET)
-        assert raw.answer().data["actions"]
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 2) == ["actions", "actions"]
 
 
 class TestOversizedBodies:
@@ -363,7 +328,7 @@ class TestOversizedBodies:
 
     def test_rejection_arrives_before_the_body_is_sent(self, raw: RawConnection, session: HeaderPairs) -> None:
         raw.send(request("POST", "/api/", with_length(session, FIVE_MB)))
-        assert raw.answer().error == "body_too_large"
+        assert outcomes(raw, 1) == ["body_too_large"]
         raw.send(b"x" * FIVE_MB)
         assert raw.rest() == b""
 
@@ -378,8 +343,7 @@ class TestOversizedBodies:
 
     def test_small_body_to_an_unknown_path_keeps_the_connection(self, raw: RawConnection) -> None:
         raw.send(request("POST", "/nowhere/", [("Content-Length", "5")], b"12345") + GET)
-        assert raw.answer().error == "not_found"
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 2) == ["not_found", "actions"]
 
 
 class TestSlowClients:
@@ -433,20 +397,16 @@ class TestHeads:
             request("GET", "/api/?" + "x" * MAX_HEAD_BYTES),
             b"GET /api/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: " + b"x" * MAX_HEAD_BYTES,
             head("GET", "/api/", [("Host", "127.0.0.1"), *([("X-More", "x")] * MAX_HEADERS)]),
-            head("GET", "/api/", [(f"X-{number}", "value" * 10) for number in range(1000)]),
         ],
-        ids=["header", "target", "incomplete", "number of headers", "many long headers"],
+        ids=["header", "target", "incomplete", "number of headers"],
     )
     @pytest.mark.parametrize("earlier", [b"", GET], ids=["first", "second"])
-    def test_oversized_head_is_rejected(self, raw: RawConnection, data: bytes, earlier: bytes) -> None:
+    @pytest.mark.parametrize("size", [MAX_HEAD_BYTES - 1000, 2 * MAX_HEAD_BYTES], ids=["in two", "in one"])
+    def test_oversized_head_is_rejected(self, raw: RawConnection, data: bytes, earlier: bytes, size: int) -> None:
         if earlier:
             raw.send(earlier)
             assert raw.answer().status == 200
-        raw.send(data)
-        assert_rejected(raw, 431)
-
-    def test_oversized_head_in_several_packets_is_rejected(self, raw: RawConnection) -> None:
-        raw.send(b"GET /api/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: ", *repeat(b"x" * 4096, 8))
+        raw.send(*split(data, size))
         assert_rejected(raw, 431)
 
     @pytest.mark.parametrize(
@@ -460,12 +420,11 @@ class TestHeads:
     )
     def test_head_at_the_limit_is_accepted(self, raw: RawConnection, data: bytes) -> None:
         raw.send(data)
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 1) == ["actions"]
 
     def test_large_body_before_a_head_does_not_count(self, raw: RawConnection, session: HeaderPairs) -> None:
         raw.send(action_request(session, FLAVORS + b" " * 60_000) + GET[:30], GET[30:])
-        assert has_flavors(raw.answer())
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 2) == ["flavors", "actions"]
 
     @pytest.mark.parametrize(
         "name", ["X-Odd", "Cookie", "Accept-Language", "X-Request-ID", "User-Agent", "Content-Type", "X-Forwarded-For"]
@@ -473,23 +432,17 @@ class TestHeads:
     @pytest.mark.parametrize("value", [b"\xff\xfe\x80", "中文\té".encode()])
     def test_non_ascii_header_values_are_accepted(self, raw: RawConnection, name: str, value: bytes) -> None:
         raw.send(b"GET /api/ HTTP/1.1\r\nHost: 127.0.0.1\r\n%b: %b\r\n\r\n" % (name.encode(), value))
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 1) == ["actions"]
 
 
-class TestHalfClosed:
-    def test_a_get_is_answered(self, raw: RawConnection) -> None:
-        raw.send(GET)
-        raw.socket.shutdown(SHUT_WR)
-        assert raw.answer().data["actions"]
-        assert raw.rest() == b""
-
-    def test_pipelined_requests_are_all_answered(self, raw: RawConnection, session: HeaderPairs) -> None:
-        raw.send(NOT_FOUND + GET + action_request(session))
-        raw.socket.shutdown(SHUT_WR)
-        assert raw.answer().error == "not_found"
-        assert raw.answer().data["actions"]
-        assert has_flavors(raw.answer())
-        assert raw.rest() == b""
+@pytest.mark.parametrize("number", [1, 3])
+def test_requests_on_a_half_closed_connection_are_all_answered(
+    raw: RawConnection, session: HeaderPairs, number: int
+) -> None:
+    raw.send(b"".join([GET, NOT_FOUND, action_request(session)][:number]))
+    raw.socket.shutdown(SHUT_WR)
+    assert outcomes(raw, number) == ["actions", "not_found", "flavors"][:number]
+    assert raw.rest() == b""
 
 
 class TestPipelining:
@@ -523,7 +476,7 @@ class TestPipelining:
         raw.send(b"".join(kinds[number % 3](name) for number, name in enumerate(ids)))
         replies = [raw.answer() for _ in ids]
         assert [reply.header("x-request-id") for reply in replies] == [name for _, name in ids]
-        assert all(has_flavors(reply) for reply in replies[::3])
+        assert all(len(reply.data["flavors"]) > 1 for reply in replies[::3])
 
     def test_number_of_pipelined_requests_is_limited(self, raw: RawConnection) -> None:
         raw.send(b"".join(request("GET", "/api/", [("X-Request-ID", f"n-{number}")]) for number in range(2000)))
@@ -534,7 +487,7 @@ class TestPipelining:
 
     def test_nothing_is_answered_after_connection_close(self, raw: RawConnection) -> None:
         raw.send(request("GET", "/api/", [CLOSE]) + NOT_FOUND)
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 1) == ["actions"]
         assert raw.rest() == b""
 
     def test_oversized_head_that_starts_in_a_pipeline_is_rejected(
@@ -542,14 +495,14 @@ class TestPipelining:
     ) -> None:
         large = request("GET", "/nowhere/", [("X-Large", "x" * 33_000)])
         raw.send(action_request(session) + large[:31_000])
-        assert has_flavors(raw.answer())
+        assert outcomes(raw, 1) == ["flavors"]
         raw.send(large[31_000:])
         assert_rejected(raw, 431)
 
     def test_head_request_gets_no_body(self, raw: RawConnection) -> None:
         raw.send(request("HEAD", "/api/") + NOT_FOUND)
         assert raw.answer(to="HEAD").status == 200
-        assert raw.answer().error == "not_found"
+        assert outcomes(raw, 1) == ["not_found"]
 
 
 class TestTargets:
@@ -559,7 +512,7 @@ class TestTargets:
     )
     def test_equivalent_targets_are_accepted(self, raw: RawConnection, target: str) -> None:
         raw.send(request("GET", target))
-        assert raw.answer().data["actions"]
+        assert outcomes(raw, 1) == ["actions"]
 
     @pytest.mark.parametrize(
         "target",
@@ -570,7 +523,7 @@ class TestTargets:
     )
     def test_similar_targets_are_not_found(self, raw: RawConnection, target: str) -> None:
         raw.send(request("GET", target))
-        assert raw.answer().error == "not_found"
+        assert outcomes(raw, 1) == ["not_found"]
 
     def test_options_asterisk_lists_the_methods(self, raw: RawConnection) -> None:
         raw.send(request("OPTIONS", "*"))
@@ -592,19 +545,19 @@ class TestConcurrentLogout:
         raw.send(whole[: -len(FLAVORS)])
         with raw_connection(server) as other:
             other.send(action_request(headers))
-            assert has_flavors(other.answer())
+            assert outcomes(other, 1) == ["flavors"]
             other.send(request("POST", "/auth/logout/", [*headers, ("Content-Length", "0")]))
             assert other.answer().status == 200
         raw.send(FLAVORS)
-        assert raw.answer().error == "login_required"
+        assert outcomes(raw, 1) == ["login_required"]
 
     def test_request_pipelined_after_a_logout_is_rejected(self, server: RunningServer, raw: RawConnection) -> None:
         headers = log_in(server)
         logout = request("POST", "/auth/logout/", [*headers, ("Content-Length", "0")])
         raw.send(action_request(headers) + logout + action_request(headers))
-        assert has_flavors(raw.answer())
+        assert outcomes(raw, 1) == ["flavors"]
         assert raw.answer().status == 200
-        assert raw.answer().error == "login_required"
+        assert outcomes(raw, 1) == ["login_required"]
 
 
 def test_successful_action_closes_the_connection_only_on_request(raw: RawConnection, session: HeaderPairs) -> None:

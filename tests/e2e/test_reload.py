@@ -5,17 +5,17 @@ import os
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from tests.certificate_factory import write_certificate
-from tests.e2e.processes import eventually, workers
+from tests.e2e.processes import client_of, eventually, workers
+from tests.e2e.test_metrics import scrape
 from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
-from tests.harness import ApiClient, HttpTransport, clean_environment, running_server
+from tests.harness import clean_environment, running_server
 
 NOTHING_TO_RELOAD = "SIGHUP: nothing to reload, no certificate is configured"
 SUPERVISED = ("--workers", "2", "--metrics", "127.0.0.1:0")
@@ -25,9 +25,9 @@ SUPERVISED = ("--workers", "2", "--metrics", "127.0.0.1:0")
 def test_every_process_survives_sighup_without_a_certificate(
     tmp_path: Path, flags: tuple[str, ...], children: int, serving: int
 ) -> None:
-    with running_server(tmp_path, *flags) as server, closing(HttpTransport(server.base)) as transport:
+    with running_server(tmp_path, *flags) as server, client_of(server.base) as client:
         eventually(lambda: len(workers(server)) == children)
-        processes_before, client = workers(server), ApiClient(transport)
+        processes_before = workers(server)
         assert client.login().status == 200
         for process in (*processes_before, server.process.pid):
             os.kill(process, signal.SIGHUP)
@@ -83,12 +83,8 @@ def starting(folder: Path, *flags: str) -> Iterator[tuple[ForkedProcess, Path]]:
 
 
 def expiry_in_metrics(log_file: Path) -> float | None:
-    address = re.search(r"metrics on (http://\S+/metrics)", log_file.read_text())
-    if address is None:
-        return None
-    with urlopen(address[1], timeout=MAX_WAIT_SECONDS) as page:
-        found = re.search(r"^cloudconsole_certificate_expiry_seconds (\d+)$", page.read().decode(), re.MULTILINE)
-    return found and float(found[1])
+    address = re.search(r"metrics on http://127\.0\.0\.1:(\d+)/metrics", log_file.read_text())
+    return address and scrape(int(address[1])).value("certificate_expiry_seconds")
 
 
 def reloads(log_file: Path) -> set[int]:

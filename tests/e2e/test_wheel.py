@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
 from zipfile import ZipFile
@@ -20,9 +20,9 @@ from packaging.requirements import Requirement
 
 from cloudconsole._version import __version__
 from tests.cli.users import PASSWORD, CliUser
-from tests.e2e.processes import eventually
+from tests.e2e.processes import client_of, eventually
 from tests.fork_server import MAX_WAIT_SECONDS
-from tests.harness import ApiClient, HttpTransport, RunningServer, clean_environment
+from tests.harness import RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -135,22 +135,27 @@ def serving(libraries: Libraries, folder: Path) -> Iterator[str]:
 
 
 def test_sample_is_served_with_the_locked_requirements(locked: Libraries, tmp_path: Path) -> None:
-    with serving(locked, tmp_path) as base, closing(HttpTransport(base)) as transport:
-        client = ApiClient(transport)
+    with serving(locked, tmp_path) as base, client_of(base) as client:
         assert client.login().status == 200
         assert client.call("GetUsageLimits").data["totalInstancesUsed"] == 4
 
 
-def test_version_works_without_the_server_extra(plain: Libraries) -> None:
-    done = plain.run("--version")
-    assert (done.returncode, done.stdout) == (0, f"cloudconsole {__version__}\n")
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [(("--version",), f"cloudconsole {__version__}\n"), (("__complete", "fish", "admin", "ten"), "")],
+    ids=["version", "completion"],
+)
+def test_other_commands_work_without_the_server_extra(
+    plain: Libraries, arguments: tuple[str, ...], output: str
+) -> None:
+    done = plain.run(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (0, output, "")
 
 
 @pytest.mark.parametrize("arguments", [("serve", "--help"), ("admin", "dump")])
 def test_missing_server_extra_is_reported_with_the_fix(plain: Libraries, arguments: tuple[str, ...]) -> None:
     done = plain.run(*arguments)
-    assert done.returncode == 1
-    assert done.stdout == ""
+    assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(r"cloudconsole: [^\n]*pip install 'cloudconsole\[server\]'[^\n]*\n", done.stderr)
 
 
@@ -159,11 +164,6 @@ def test_client_commands_work_without_the_server_extra(plain: Libraries, server:
     login = plain.run("login", "--url", server.base, "--username", "demo", **environment)
     assert (login.returncode, login.stderr) == (0, "")
     assert plain.run("usage", **environment).returncode == 0
-
-
-def test_completion_works_without_the_server_extra(plain: Libraries) -> None:
-    done = plain.run("__complete", "fish", "admin", "ten")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_few_packages_are_needed_without_the_server_extra(plain: Libraries) -> None:

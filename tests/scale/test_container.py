@@ -136,7 +136,7 @@ def running_container(directory: Path, image: Path, settings: dict[str, str], se
         process = subprocess.Popen(command, env=clean_environment(), stdout=log, stderr=log)
     started = Container(process, f"http://127.0.0.1:{port}", directory / "volume", directory / "log")
     try:
-        eventually(started.is_ready, tries=6000)
+        eventually(started.is_ready)
         yield started
     finally:
         # Killing the init process ends the container; --kill-child fails because it has changed its user.

@@ -1,22 +1,45 @@
 """Helpers of the HTTP tests: requests with exactly the given headers, and access to the console's store."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 from urllib.parse import urlencode
 
 import pytest
 from sqlalchemy import Row, Table, delete, select, update
 
+from cloudconsole.server.http.request import Headers, Message, Request
 from cloudconsole.server.writer import Writer
 from cloudconsole.store.base import DatabaseName
 from cloudconsole.store.tables import ACTIVITY, CLOUD, accounts
-from tests.harness import FORM, JSON, HeaderPairs, InProcessTransport, Reply
+from tests.harness import FORM, JSON, HeaderPairs, InProcessTransport, Reply, Transport
 from tests.stores import database_of, opened, write_transaction
 
+Parameters = ParamSpec("Parameters")
+
 PASSWORDS: Final = {"demo": "console-demo", "other": "console-other", "operator": "console-operator"}
+
+
+def in_event_loop(test: Callable[Parameters, Coroutine[Any, Any, None]]) -> Callable[Parameters, None]:
+    """Run an asynchronous test in its own event loop."""
+
+    @wraps(test)
+    def run(*args: Parameters.args, **options: Parameters.kwargs) -> None:
+        asyncio.run(test(*args, **options))
+
+    return run
+
+
+async def _no_body() -> Message:
+    raise AssertionError("unexpected read of the body")
+
+
+def make_request(headers: list[tuple[bytes, bytes]], **scope: Any) -> Request:
+    """A request without a body, as the server passes it on."""
+    return Request({"method": "GET", "path": "/api/", "scheme": "http", **scope}, Headers(headers), _no_body)
 
 
 def login_fields(transport: InProcessTransport, username: str = "demo", **changes: str | None) -> dict[str, str]:
@@ -35,15 +58,15 @@ def cookie_header(**cookies: str | None) -> HeaderPairs:
     return [("Cookie", pairs)] if pairs else []
 
 
-def post_login(transport: InProcessTransport, headers: HeaderPairs, fields: Mapping[str, str]) -> Reply:
+def post_login(transport: Transport, headers: HeaderPairs, fields: Mapping[str, str]) -> Reply:
     return transport.send("POST", "/auth/login/", [("Content-Type", FORM), *headers], urlencode(fields).encode())
 
 
-def post_action(transport: InProcessTransport, headers: HeaderPairs, body: bytes = b'{"action":"GetUrlList"}') -> Reply:
+def post_action(transport: Transport, headers: HeaderPairs, body: bytes = b'{"action":"GetUrlList"}') -> Reply:
     return transport.send("POST", "/api/", [("Content-Type", JSON), *headers], body)
 
 
-def is_live(transport: InProcessTransport, session_id: str) -> bool:
+def is_live(transport: Transport, session_id: str) -> bool:
     """Whether requests with this session id pass the session check; without a CSRF token they get no further."""
     reply = post_action(transport, cookie_header(sessionid=session_id))
     assert reply.error in ("login_required", "csrf_failed")

@@ -75,111 +75,92 @@ async def _app(_scope: object, _receive: object, _send: object) -> None:
     raise AssertionError("unexpected request")
 
 
-@pytest.fixture
-def loop() -> FakeLoop:
-    return FakeLoop()
+class Connection:
+    """A connection whose timers and client are fakes."""
+
+    def __init__(self) -> None:
+        self.loop, self.transport = FakeLoop(), FakeTransport()
+        config = Config(cast("Any", _app), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
+        context = ConnectionContext(30, 10, RequestSequence(), standalone_metrics())
+        self.protocol = LimitedProtocol(config, ServerState(), {}, cast("Any", self.loop), context=context)
+        self.protocol.connection_made(cast("Any", self.transport))
+        self.loop.timers.clear()
+
+    def run_timers_after(self, seconds: float) -> bool:
+        """Let time pass and run all timers; return whether the connection is closed then."""
+        self.loop.now += seconds
+        self.loop.run_timers()
+        return self.transport.closed
 
 
 @pytest.fixture
-def transport() -> FakeTransport:
-    return FakeTransport()
+def connected() -> Connection:
+    return Connection()
 
 
 @pytest.fixture
-def connected(loop: FakeLoop, transport: FakeTransport) -> LimitedProtocol:
-    config = Config(cast("Any", _app), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
-    context = ConnectionContext(30, 10, RequestSequence(), standalone_metrics())
-    protocol = LimitedProtocol(config, ServerState(), {}, cast("Any", loop), context=context)
-    protocol.connection_made(cast("Any", transport))
-    loop.timers.clear()
-    return protocol
-
-
-@pytest.fixture
-def stalled(connected: LimitedProtocol) -> LimitedProtocol:
+def stalled(connected: Connection) -> Connection:
     """A connection that has more to send than its client reads."""
-    connected.pause_writing()
+    connected.protocol.pause_writing()
     return connected
 
 
 @pytest.fixture
-def responded(connected: LimitedProtocol) -> LimitedProtocol:
+def responded(connected: Connection) -> Connection:
     """A connection after its first response."""
-    connected.on_response_complete()
+    connected.protocol.on_response_complete()
     return connected
 
 
-@pytest.mark.usefixtures("stalled")
-def test_a_client_that_makes_progress_stays_connected(loop: FakeLoop, transport: FakeTransport) -> None:
+def test_a_client_that_makes_progress_stays_connected(stalled: Connection) -> None:
     for _ in range(10):
-        transport.unsent -= 1
-        loop.run_timers()
-        assert not transport.aborted
-    loop.run_timers()
-    assert transport.aborted
+        stalled.transport.unsent -= 1
+        stalled.loop.run_timers()
+        assert not stalled.transport.aborted
+    stalled.loop.run_timers()
+    assert stalled.transport.aborted
 
 
-def test_a_client_that_catches_up_stays_connected(
-    loop: FakeLoop, transport: FakeTransport, stalled: LimitedProtocol
-) -> None:
-    stalled.resume_writing()
-    loop.run_timers()
-    assert not transport.aborted
+def test_a_client_that_catches_up_stays_connected(stalled: Connection) -> None:
+    stalled.protocol.resume_writing()
+    stalled.loop.run_timers()
+    assert not stalled.transport.aborted
 
 
-def test_keep_alive_is_measured_from_the_last_response(
-    loop: FakeLoop, transport: FakeTransport, responded: LimitedProtocol
-) -> None:
-    loop.now += 50
-    responded.on_response_complete()
-    loop.now += 25
-    loop.run_timers()
-    assert not transport.closed
-    loop.now += 50
-    loop.run_timers()
-    assert transport.closed
+def test_keep_alive_is_measured_from_the_last_response(responded: Connection) -> None:
+    responded.loop.now += 50
+    responded.protocol.on_response_complete()
+    assert [responded.run_timers_after(seconds) for seconds in (25, 50)] == [False, True]
 
 
-def test_a_connection_has_a_single_keep_alive_timer(loop: FakeLoop, responded: LimitedProtocol) -> None:
+def test_a_connection_has_a_single_keep_alive_timer(responded: Connection) -> None:
     for _ in range(10):
-        responded.on_response_complete()
-    assert len(loop.timers) == 1
+        responded.protocol.on_response_complete()
+    assert len(responded.loop.timers) == 1
 
 
-def test_a_slow_request_does_not_count_as_idle(
-    loop: FakeLoop, transport: FakeTransport, responded: LimitedProtocol
-) -> None:
-    responded.data_received(b"POST /api/ HTTP/1.1\r\n")
-    loop.now += 100
-    responded.timeout_keep_alive_handler()
-    assert not transport.closed
-    responded.on_response_complete()
-    loop.now += 75
-    responded.timeout_keep_alive_handler()
-    assert transport.closed
+def test_a_slow_request_does_not_count_as_idle(responded: Connection) -> None:
+    responded.protocol.data_received(b"POST /api/ HTTP/1.1\r\n")
+    responded.loop.now += 100
+    responded.protocol.timeout_keep_alive_handler()
+    assert not responded.transport.closed
+    responded.protocol.on_response_complete()
+    responded.loop.now += 75
+    responded.protocol.timeout_keep_alive_handler()
+    assert responded.transport.closed
 
 
-def test_keep_alive_starts_at_the_end_of_the_request_body(
-    loop: FakeLoop, transport: FakeTransport, connected: LimitedProtocol
-) -> None:
-    connected.data_received(b"POST /no-such/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-    connected.cycle.response_complete = True
-    connected.on_response_complete()
-    loop.now += 11
-    connected.data_received(b"0\r\n\r\n")
-    loop.now += 64
-    loop.run_timers()
-    assert not transport.closed
-    loop.now += 11
-    loop.run_timers()
-    assert transport.closed
+def test_keep_alive_starts_at_the_end_of_the_request_body(connected: Connection) -> None:
+    connected.protocol.data_received(b"POST /no-such/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    connected.protocol.cycle.response_complete = True
+    connected.protocol.on_response_complete()
+    connected.loop.now += 11
+    connected.protocol.data_received(b"0\r\n\r\n")
+    assert [connected.run_timers_after(seconds) for seconds in (64, 11)] == [False, True]
 
 
-def test_a_lost_connection_has_no_timeouts(
-    loop: FakeLoop, transport: FakeTransport, responded: LimitedProtocol
-) -> None:
-    responded.pause_writing()
-    responded.connection_lost(ConnectionResetError())
-    loop.now += 75
-    loop.run_timers()
-    assert not transport.is_closing()
+def test_a_lost_connection_has_no_timeouts(responded: Connection) -> None:
+    responded.protocol.pause_writing()
+    responded.protocol.connection_lost(ConnectionResetError())
+    responded.run_timers_after(75)
+    assert not responded.transport.is_closing()

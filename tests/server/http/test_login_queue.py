@@ -10,6 +10,7 @@ from cloudconsole.server.http import login_queue as module
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter, Priority
 from cloudconsole.spec.errors import Unavailable
 from tests.harness import InProcessTransport
+from tests.server.http.helpers import in_event_loop
 from tests.server.http.test_login_throttle import VALID_LOGIN, Guesser
 
 
@@ -51,112 +52,107 @@ def _no_rejection_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REJECTION_SECONDS", 0)
 
 
-@pytest.mark.parametrize(("tier", "share"), [(Priority.TRUSTED, 4), (Priority.PLAIN, 4), (Priority.SUSPECT, 2)])
-def test_each_user_and_network_has_a_share_of_the_slots(tier: Priority, share: int) -> None:
-    async def fill() -> None:
-        for by_user in (True, False):
-            limiter = ConcurrencyLimiter(8, at_once=1, retry_after=3)
-            logins = HeldLogins(limiter)
-            for number in range(share):
-                await logins.start(tier, "ann" if by_user else f"user{number}", f"net{number}" if by_user else "net")
-            rejected = await logins.start(tier, "ann" if by_user else "bob", "elsewhere" if by_user else "net")
-            with pytest.raises(Unavailable) as problem:
-                await rejected
-            assert problem.value.retry_after == 3
-            assert not (await logins.start(tier, "carl", "other")).done()
-            await logins.release_all()
+@pytest.fixture
+def limiter() -> ConcurrencyLimiter:
+    return ConcurrencyLimiter(8, at_once=1, retry_after=3)
 
-    asyncio.run(fill())
+
+@pytest.fixture
+def logins(limiter: ConcurrencyLimiter) -> HeldLogins:
+    return HeldLogins(limiter)
+
+
+@pytest.mark.parametrize(("tier", "share"), [(Priority.TRUSTED, 4), (Priority.PLAIN, 4), (Priority.SUSPECT, 2)])
+@pytest.mark.parametrize("by_user", [True, False])
+@in_event_loop
+async def test_each_user_and_network_has_a_share_of_the_slots(
+    logins: HeldLogins, tier: Priority, share: int, by_user: bool
+) -> None:
+    for number in range(share):
+        await logins.start(tier, "ann" if by_user else f"user{number}", f"net{number}" if by_user else "net")
+    rejected = await logins.start(tier, "ann" if by_user else "bob", "elsewhere" if by_user else "net")
+    with pytest.raises(Unavailable) as problem:
+        await rejected
+    assert problem.value.retry_after == 3
+    assert not (await logins.start(tier, "carl", "other")).done()
+    await logins.release_all()
 
 
 @pytest.mark.parametrize(("tier", "slots"), [(Priority.TRUSTED, 12), (Priority.PLAIN, 8), (Priority.SUSPECT, 4)])
-def test_suspect_attempts_get_fewer_slots_and_trusted_ones_more(tier: Priority, slots: int) -> None:
-    async def fill() -> None:
-        limiter = ConcurrencyLimiter(8, at_once=1, retry_after=3)
-        logins = HeldLogins(limiter)
-        attempts = [await logins.start(tier, f"user{number}", f"net{number}") for number in range(slots + 3)]
-        assert [attempt.done() for attempt in attempts] == [False] * slots + [True] * 3
-        await logins.release_all()
-        await asyncio.gather(*attempts, return_exceptions=True)
-        assert not limiter._shares_used
-
-    asyncio.run(fill())
+@in_event_loop
+async def test_suspect_attempts_get_fewer_slots_and_trusted_ones_more(
+    limiter: ConcurrencyLimiter, logins: HeldLogins, tier: Priority, slots: int
+) -> None:
+    attempts = [await logins.start(tier, f"user{number}", f"net{number}") for number in range(slots + 3)]
+    assert [attempt.done() for attempt in attempts] == [False] * slots + [True] * 3
+    await logins.release_all()
+    await asyncio.gather(*attempts, return_exceptions=True)
+    assert not limiter._shares_used
 
 
-def test_trusted_attempts_are_served_first_and_suspect_ones_last() -> None:
-    async def run() -> list[str]:
-        logins = HeldLogins(ConcurrencyLimiter(8, at_once=1, retry_after=3))
-        tiers = [Priority.SUSPECT, Priority.SUSPECT, Priority.PLAIN, Priority.TRUSTED, Priority.PLAIN, Priority.TRUSTED]
-        for number, tier in enumerate(tiers):
-            await logins.start(tier, f"{tier.name} {number}", f"net{number}")
-        return await logins.release_all()
-
-    assert asyncio.run(run()) == ["SUSPECT 0", "TRUSTED 3", "TRUSTED 5", "PLAIN 2", "PLAIN 4", "SUSPECT 1"]
+@in_event_loop
+async def test_trusted_attempts_are_served_first_and_suspect_ones_last(logins: HeldLogins) -> None:
+    tiers = [Priority.SUSPECT, Priority.SUSPECT, Priority.PLAIN, Priority.TRUSTED, Priority.PLAIN, Priority.TRUSTED]
+    for number, tier in enumerate(tiers):
+        await logins.start(tier, f"{tier.name} {number}", f"net{number}")
+    served = await logins.release_all()
+    assert served == ["SUSPECT 0", "TRUSTED 3", "TRUSTED 5", "PLAIN 2", "PLAIN 4", "SUSPECT 1"]
 
 
-def test_a_flood_of_trusted_attempts_does_not_starve_others() -> None:
-    async def run() -> list[str]:
-        logins = HeldLogins(ConcurrencyLimiter(12, at_once=1, retry_after=3))
-        await logins.start(Priority.PLAIN, "plain", "net a")
-        for number, tier in enumerate([Priority.SUSPECT, Priority.PLAIN, *[Priority.TRUSTED] * 12]):
-            await logins.start(tier, f"{tier.name} {number}", f"net{number}")
-        return await logins.release_all()
-
-    served = asyncio.run(run())
+@in_event_loop
+async def test_a_flood_of_trusted_attempts_does_not_starve_others() -> None:
+    logins = HeldLogins(ConcurrencyLimiter(12, at_once=1, retry_after=3))
+    await logins.start(Priority.PLAIN, "plain", "net a")
+    for number, tier in enumerate([Priority.SUSPECT, Priority.PLAIN, *[Priority.TRUSTED] * 12]):
+        await logins.start(tier, f"{tier.name} {number}", f"net{number}")
+    served = await logins.release_all()
     assert served.index("PLAIN 1") == 4
     assert served.index("SUSPECT 0") == 8
 
 
-def test_a_network_that_retries_before_retry_after_is_suspect() -> None:
-    async def retry_early() -> list[str]:
-        logins = HeldLogins(ConcurrencyLimiter(2, at_once=1, retry_after=3600))
-        first = await logins.start(Priority.PLAIN, "first", "net1")
-        await logins.start(Priority.PLAIN, "second", "net2")
-        with pytest.raises(Unavailable):
-            await (await logins.start(Priority.PLAIN, "third", "impatient"))
-        logins.release("first")
-        await first
-        # A slot is free again, but not for suspect attempts.
-        with pytest.raises(Unavailable):
-            await (await logins.start(Priority.PLAIN, "third", "impatient"))
-        await logins.start(Priority.PLAIN, "fourth", "patient")
-        return await logins.release_all()
-
-    assert asyncio.run(retry_early()) == ["first", "second", "fourth"]
+@in_event_loop
+async def test_a_network_that_retries_before_retry_after_is_suspect() -> None:
+    logins = HeldLogins(ConcurrencyLimiter(2, at_once=1, retry_after=3600))
+    first = await logins.start(Priority.PLAIN, "first", "net1")
+    await logins.start(Priority.PLAIN, "second", "net2")
+    with pytest.raises(Unavailable):
+        await (await logins.start(Priority.PLAIN, "third", "impatient"))
+    logins.release("first")
+    await first
+    # A slot is free again, but not for suspect attempts.
+    with pytest.raises(Unavailable):
+        await (await logins.start(Priority.PLAIN, "third", "impatient"))
+    await logins.start(Priority.PLAIN, "fourth", "patient")
+    assert await logins.release_all() == ["first", "second", "fourth"]
 
 
-def test_a_cancelled_attempt_frees_its_slot() -> None:
-    async def cancel() -> list[str]:
-        limiter = ConcurrencyLimiter(8, at_once=1, retry_after=3)
-        logins = HeldLogins(limiter)
-        served, waiting = await logins.start(Priority.PLAIN, "ann", "1"), await logins.start(Priority.PLAIN, "bob", "2")
-        granted = await logins.start(Priority.PLAIN, "carl", "3")
-        await logins.start(Priority.PLAIN, "dora", "4")
-        waiting.cancel()
-        logins.release("ann")
-        await served
-        # It was granted the slot, but has not resumed yet.
-        granted.cancel()
-        names = await logins.release_all()
-        assert (limiter.waiting, limiter._idle) == (0, 1)
-        return names
-
-    assert asyncio.run(cancel())[-1] == "dora"
+@in_event_loop
+async def test_a_cancelled_attempt_frees_its_slot(limiter: ConcurrencyLimiter, logins: HeldLogins) -> None:
+    served, waiting = await logins.start(Priority.PLAIN, "ann", "1"), await logins.start(Priority.PLAIN, "bob", "2")
+    granted = await logins.start(Priority.PLAIN, "carl", "3")
+    await logins.start(Priority.PLAIN, "dora", "4")
+    waiting.cancel()
+    logins.release("ann")
+    await served
+    # It was granted the slot, but has not resumed yet.
+    granted.cancel()
+    names = await logins.release_all()
+    assert (limiter.waiting, limiter._idle, names[-1]) == (0, 1, "dora")
 
 
-def test_an_attempt_that_waits_too_long_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def wait() -> None:
-        logins = HeldLogins(ConcurrencyLimiter(8, at_once=1, retry_after=3))
-        await logins.start(Priority.TRUSTED, "ann", "1")
-        with pytest.raises(Unavailable):
-            await (await logins.start(Priority.SUSPECT, "bob", "2"))
-        await logins.release_all()
-
+@in_event_loop
+async def test_an_attempt_that_waits_too_long_is_rejected(logins: HeldLogins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.01)
-    asyncio.run(wait())
+    await logins.start(Priority.TRUSTED, "ann", "1")
+    with pytest.raises(Unavailable):
+        await (await logins.start(Priority.SUSPECT, "bob", "2"))
+    await logins.release_all()
 
 
 # The console's use of the queue.
+
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"
 
 
 class RecordedAttempts:
@@ -185,36 +181,29 @@ def recorded(transport: InProcessTransport, monkeypatch: pytest.MonkeyPatch) -> 
     return RecordedAttempts(transport, monkeypatch)
 
 
-def test_addresses_of_an_ipv6_site_are_one_network(recorded: RecordedAttempts) -> None:
+def test_users_and_networks_are_told_apart_but_not_addresses_of_an_ipv6_site(recorded: RecordedAttempts) -> None:
     recorded.start()
-    addresses = ("2001:db8::1", "2001:db8:0:ff::1", "2001:db8:1::1", "192.0.2.1", "192.0.2.2")
-    first, same_site, *others = (recorded.attempt(address)[2] for address in addresses)
+    first, same_site, *others = (
+        recorded.attempt(address)[2] for address in ("2001:db8::1", "2001:db8:0:ff::1", "2001:db8:1::1", HERE, THERE)
+    )
     assert first == same_site
     assert len({first, *others}) == 4
-
-
-def test_users_are_told_apart(recorded: RecordedAttempts) -> None:
-    recorded.start()
-    users = [recorded.attempt("192.0.2.1", username)[1] for username in ("demo", "demo", "other")]
+    users = [recorded.attempt(HERE, username)[1] for username in ("demo", "demo", "other")]
     assert users[0] == users[1] != users[2]
 
 
 @pytest.mark.parametrize(
-    ("logged_in", "failed", "attempt", "tier"),
+    ("logged_in", "failed", "address", "username", "tier"),
     [
-        pytest.param(None, None, ("192.0.2.1", "demo"), Priority.PLAIN, id="nothing known"),
-        pytest.param("192.0.2.1", None, ("192.0.2.1", "demo"), Priority.TRUSTED, id="account used here"),
-        pytest.param(
-            "192.0.2.1", "192.0.2.1", ("192.0.2.1", "demo"), Priority.TRUSTED, id="account used here, failures"
-        ),
-        pytest.param("192.0.2.1", None, ("192.0.2.2", "demo"), Priority.PLAIN, id="account used elsewhere"),
-        pytest.param("192.0.2.1", None, ("192.0.2.1", "other"), Priority.PLAIN, id="another account used here"),
-        pytest.param("192.0.2.1", "192.0.2.1", ("192.0.2.1", "other"), Priority.PLAIN, id="another account, failures"),
-        pytest.param("192.0.2.1", "192.0.2.2", ("192.0.2.2", "demo"), Priority.SUSPECT, id="only failures here"),
-        pytest.param(None, "2001:db8::1", ("2001:db8:0:ff::1", "demo"), Priority.SUSPECT, id="failures in the site"),
-        pytest.param(
-            "2001:db8::1", None, ("2001:db8:0:ff::1", "demo"), Priority.TRUSTED, id="account used in the site"
-        ),
+        pytest.param(None, None, HERE, "demo", Priority.PLAIN, id="nothing known"),
+        pytest.param(HERE, None, HERE, "demo", Priority.TRUSTED, id="account used here"),
+        pytest.param(HERE, HERE, HERE, "demo", Priority.TRUSTED, id="account used here, failures"),
+        pytest.param(HERE, None, THERE, "demo", Priority.PLAIN, id="account used elsewhere"),
+        pytest.param(HERE, None, HERE, "other", Priority.PLAIN, id="another account used here"),
+        pytest.param(HERE, HERE, HERE, "other", Priority.PLAIN, id="another account, failures"),
+        pytest.param(HERE, THERE, THERE, "demo", Priority.SUSPECT, id="only failures here"),
+        pytest.param(None, "2001:db8::1", "2001:db8:0:ff::1", "demo", Priority.SUSPECT, id="failures in the site"),
+        pytest.param("2001:db8::1", None, "2001:db8:0:ff::1", "demo", Priority.TRUSTED, id="account used in the site"),
     ],
 )
 def test_priority_follows_recent_logins_and_failures_of_the_network(
@@ -222,7 +211,8 @@ def test_priority_follows_recent_logins_and_failures_of_the_network(
     recorded: RecordedAttempts,
     logged_in: str | None,
     failed: str | None,
-    attempt: tuple[str, str],
+    address: str,
+    username: str,
     tier: Priority,
 ) -> None:
     if logged_in is not None:
@@ -230,4 +220,4 @@ def test_priority_follows_recent_logins_and_failures_of_the_network(
     if failed is not None:
         Guesser(transport, failed).fail(1, "nobody")
     recorded.start()
-    assert recorded.attempt(*attempt)[0] == tier
+    assert recorded.attempt(address, username)[0] == tier

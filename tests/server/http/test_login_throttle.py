@@ -65,22 +65,10 @@ def guesser(transport: InProcessTransport) -> Guesser:
 def test_one_user_is_throttled_at_one_address(transport: InProcessTransport, guesser: Guesser, demo: ApiClient) -> None:
     guesser.fail(USER_LIMIT)
     assert guesser.guess(*VALID_LOGIN).error == "too_many_requests"
+    assert guesser.guess("DEMO").error == "invalid_credentials"
     assert guesser.guess("other", "console-other").status == 200
     assert Guesser(transport, "192.0.2.11").guess(*VALID_LOGIN).status == 200
     assert demo.call("GetUrlList").status == 200
-
-
-def test_successful_login_clears_the_users_failures(guesser: Guesser) -> None:
-    for _ in range(2):
-        guesser.fail(USER_LIMIT - 1)
-        reply = guesser.guess(*VALID_LOGIN)
-        assert (reply.status, reply.header("Retry-After")) == (200, None)
-
-
-def test_another_spelling_is_another_user(guesser: Guesser) -> None:
-    guesser.fail(USER_LIMIT, "DEMO")
-    assert guesser.guess("DEMO").error == "too_many_requests"
-    assert guesser.guess(*VALID_LOGIN).status == 200
 
 
 def test_throttled_attempt_checks_no_password_and_leaves_no_record(
@@ -97,54 +85,28 @@ def test_throttled_attempt_checks_no_password_and_leaves_no_record(
     assert [row.event for row in rows(data, access_audit)] == ["login_refused"] * USER_LIMIT
 
 
-@pytest.mark.parametrize(
-    ("changes", "error"),
-    [
-        ({"csrfmiddlewaretoken": "0" * 64}, "csrf_failed"),
-        ({"password": ""}, "missing_field"),
-        ({"region": "https://elsewhere.example"}, "unknown_region"),
-    ],
-)
-def test_requests_rejected_before_the_password_check_are_not_counted(
-    anonymous_client: ApiClient, data: Path, changes: dict[str, str], error: str
-) -> None:
-    assert anonymous_client.login(**changes).error == error
+def test_requests_rejected_before_the_password_check_are_not_counted(anonymous_client: ApiClient, data: Path) -> None:
+    rejected = {
+        "csrf_failed": {"csrfmiddlewaretoken": "0" * 64},
+        "missing_field": {"password": ""},
+        "unknown_region": {"region": "https://elsewhere.example"},
+    }
+    assert [anonymous_client.login(**changes).error for changes in rejected.values()] == list(rejected)
     assert rows(data, login_failures) == []
     for _ in range(USER_LIMIT):
         anonymous_client.login(password="wrong")
     # They are rejected for the same reason while the user is throttled.
-    assert anonymous_client.login(**changes).error == error
+    assert [anonymous_client.login(**changes).error for changes in rejected.values()] == list(rejected)
     assert anonymous_client.login().error == "too_many_requests"
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_shared"),
-    [
-        ("2001:db8:0:1::1", "2001:DB8:0:1:ffff:ffff:ffff:ffff", True),
-        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
-        ("::ffff:192.0.2.77", "192.0.2.77", True),
-    ],
-    ids=["same IPv6 network", "another IPv6 network", "mapped address"],  # without "::", which loadscope splits at
-)
-def test_addresses_of_one_network_share_the_count(
-    transport: InProcessTransport, first: str, second: str, is_shared: bool
-) -> None:
-    Guesser(transport, first).fail(USER_LIMIT)
-    assert Guesser(transport, second).guess(*VALID_LOGIN).status == (429 if is_shared else 200)
+def test_addresses_of_one_network_share_the_count(transport: InProcessTransport) -> None:
+    Guesser(transport, "2001:db8:0:1::1").fail(USER_LIMIT)
+    addresses = ("2001:DB8:0:1:ffff:ffff:ffff:ffff", "2001:db8:0:2::1")
+    assert [Guesser(transport, address).guess(*VALID_LOGIN).status for address in addresses] == [429, 200]
 
 
 # The window and the wait.
-
-
-def test_window_slides(guesser: Guesser, clock: FakeClock) -> None:
-    for _ in range(USER_LIMIT):
-        guesser.fail(1)
-        clock.moment += 20
-    # The first failure is 200 seconds old; when it is 300, exactly one more attempt is allowed.
-    assert guesser.guess().error == "too_many_requests"
-    clock.moment += 100
-    guesser.fail(1)
-    assert guesser.guess().error == "too_many_requests"
 
 
 @pytest.mark.parametrize(("waited", "retry_after"), [(0, 60), (241, 59), (WINDOW - 0.25, 1), (WINDOW, None)])
@@ -197,15 +159,6 @@ def test_concurrent_right_guesses_all_log_in(transport: InProcessTransport, gues
     assert statuses(transport.gather(*(guesser.aguess(*VALID_LOGIN) for _ in range(40)))) == {200: 40}
 
 
-def test_login_on_one_worker_clears_the_count_on_all(
-    guesser: Guesser, settings: Settings, start_console: StartConsole
-) -> None:
-    elsewhere = Guesser(start_console(settings))
-    guesser.fail(USER_LIMIT - 1)
-    assert elsewhere.guess(*VALID_LOGIN).status == 200
-    guesser.fail(USER_LIMIT - 1)
-
-
 def test_workers_share_the_count_of_concurrent_failures(
     transport: InProcessTransport, guesser: Guesser, settings: Settings, start_console: StartConsole
 ) -> None:
@@ -221,27 +174,21 @@ def test_known_and_unknown_users_are_throttled_alike(transport: InProcessTranspo
     known, unknown = Guesser(transport, "192.0.2.10"), Guesser(transport, "192.0.2.11")
     known.fail(USER_LIMIT)
     unknown.fail(USER_LIMIT, "nobody")
-    first, second = known.guess(), unknown.guess("nobody")
-    assert first.error == "too_many_requests"
-    assert (first.status, first.body, first.header("Retry-After")) == (
-        second.status,
-        second.body,
-        second.header("Retry-After"),
-    )
+    replies = [known.guess(), unknown.guess("nobody")]
+    assert {(reply.error, reply.body, reply.header("Retry-After")) for reply in replies} == {
+        ("too_many_requests", replies[0].body, "60")
+    }
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_failed_logins_do_not_reveal_the_reason(guesser: Guesser, data: Path, language: str) -> None:
+def test_failed_logins_do_not_reveal_the_reason(guesser: Guesser, data: Path) -> None:
     change_account(data, "other", disabled=True)
-    replies = []
-    for username, password in (("demo", "wrong"), ("nobody", "wrong"), ("other", "console-other"), ("other", "wrong")):
-        headers, body = guesser.request(username, password)
-        reply = guesser.transport.send("POST", "/auth/login/", [*headers, ("Accept-Language", language)], body)
-        assert reply.error == "invalid_credentials"
-        replies.append(reply)
+    attempts = (("demo", "wrong"), ("nobody", "wrong"), ("other", "console-other"), ("other", "wrong"))
+    replies = [guesser.guess(*attempt) for attempt in attempts]
+    assert replies[0].error == "invalid_credentials"
     assert len({reply.body for reply in replies}) == 1
-    headers_sent = [[(name, value) for name, value in reply.headers if name != "x-request-id"] for reply in replies]
-    assert all(headers == headers_sent[0] for headers in headers_sent)
+    headers = [[(name, value) for name, value in reply.headers if name != "x-request-id"] for reply in replies]
+    assert all(each == headers[0] for each in headers)
+    assert replies[0].set_cookies == {}
 
 
 # Behind a proxy.
@@ -258,13 +205,6 @@ def test_behind_a_proxy_the_forwarded_address_is_throttled(proxied: Guesser) -> 
         assert proxied.guess(forwarded_for=f"198.51.100.{number}, 203.0.113.1").error == "invalid_credentials"
     assert proxied.guess(*VALID_LOGIN, forwarded_for="203.0.113.1").error == "too_many_requests"
     assert proxied.guess(*VALID_LOGIN, forwarded_for="203.0.113.2").status == 200
-
-
-def test_forwarded_addresses_from_other_peers_are_ignored(proxied: Guesser) -> None:
-    proxied.address = "192.0.2.50"
-    for number in range(USER_LIMIT):
-        assert proxied.guess(forwarded_for=f"198.51.100.{number}").error == "invalid_credentials"
-    assert proxied.guess(*VALID_LOGIN).error == "too_many_requests"
 
 
 def test_audit_log_has_the_forwarded_address(proxied: Guesser, data: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which Host headers are served, and which forwarded headers are trusted."""
+"""Which Host headers are served, which forwarded headers are trusted, and the record of undeclared proxies."""
 
 import logging
 from dataclasses import replace
@@ -10,16 +10,16 @@ import pytest
 
 from cloudconsole.core.origins import parse_host
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.proxy import ProxyPolicy
-from cloudconsole.server.http.request import Headers, Request
+from cloudconsole.server.http.proxy import MAX_ADDRESSES, ProxyPolicy
+from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import InvalidHost
+from cloudconsole.store.tables import undeclared_proxies
+from tests.harness import FakeClock, InProcessTransport
+from tests.server.http.conftest import StartConsole
+from tests.server.http.helpers import drain_tasks, make_request, rows
 
 PROXY: Final = "10.0.0.1"
 PUBLIC: Final = "https://console.example.com"
-
-
-async def _receive() -> dict[str, Any]:
-    raise AssertionError("unexpected read of the body")
 
 
 def apply_policy(
@@ -34,15 +34,8 @@ def apply_policy(
     """Apply the policy to a request with these Host headers; more headers by name, with underscores for dashes."""
     pairs = [(b"host", host.encode("latin-1")) for host in hosts]
     pairs += [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
-    scope: dict[str, Any] = {
-        "method": "GET",
-        "path": "/api/",
-        "http_version": http_version,
-        "scheme": scheme,
-        "client": None if peer is None else (peer, 50000),
-        "server": server,
-    }
-    request = Request(scope, Headers(pairs), _receive)
+    client = None if peer is None else (peer, 50000)
+    request = make_request(pairs, http_version=http_version, scheme=scheme, client=client, server=server)
     ProxyPolicy(settings).apply(request)
     return request
 
@@ -62,47 +55,19 @@ PUBLIC_SET: Final = Settings(data=Path(), host="0.0.0.0", public_origin=PUBLIC)
 BEHIND_PROXY: Final = Settings(data=Path(), host="0.0.0.0", proxies=(ip_network("10.0.0.0/8"),))
 
 LOOPBACK_HOSTS: Final = [
-    "127.0.0.1",
-    "127.9.8.7:1",
-    "LOCALHOST:8000",
-    "localhost.:8000",
-    "console.localhost",
-    "[0:0:0:0:0:0:0:1]:8000",
+    *("127.0.0.1", "127.9.8.7:1", "[0:0:0:0:0:0:0:1]:8000"),
+    *("LOCALHOST:8000", "localhost.:8000", "console.localhost"),
 ]
 OTHER_HOSTS: Final = [
-    "evil.example:8000",
-    "localhost.evil.example",
-    "127.0.0.1.evil.example",
-    "notlocalhost",
-    "0.0.0.0",
-    "[2001:db8::1]",
-    "[::]",
-    "under_score.example",
+    *("evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "notlocalhost", "under_score.example"),
+    *("0.0.0.0", "[2001:db8::1]", "[::]"),
 ]
 MALFORMED_HOSTS: Final = [
-    "",
-    ":8000",
-    "local host",
-    "localhost:8000:1",
-    "localhost:8000 ",
-    "localhost/",
-    "localhost@evil.example",
-    "localhost,evil.example",
-    "localhost#",
-    "localhost\\",
-    ".localhost",
-    "localhost..",
-    "a..localhost",
-    "-a.localhost",
-    "*.localhost",
-    "%6cocalhost",
-    "::1",
-    "[::1",
-    "[::1]8000",
-    "[127.0.0.1]",
-    "[fe80::1%25eth0]",
-    "a" * 64 + ".localhost",
-    "a." * 124 + "localhost",
+    *("", ":8000", "local host", "localhost:8000:1", "localhost:8000 "),
+    *("localhost/", "localhost@evil.example", "localhost,evil.example", "localhost#", "localhost\\", "%6cocalhost"),
+    *(".localhost", "localhost..", "a..localhost", "-a.localhost", "*.localhost"),
+    *("::1", "[::1", "[::1]8000", "[127.0.0.1]", "[fe80::1%25eth0]"),
+    *("a" * 64 + ".localhost", "a." * 124 + "localhost"),
 ]
 
 
@@ -132,42 +97,32 @@ def test_by_default_the_bound_address_decides_which_hosts_are_served(host: str) 
 @pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
 def test_only_configured_hosts_are_served(settings: Settings, bound: str, host: str, served: bool) -> None:
     assert is_served(replace(settings, host=bound), host) == served
-
-
-@pytest.mark.parametrize(("bound", "served"), [("127.0.0.1", True), ("0.0.0.0", False)])
-def test_public_origin_allows_loopback_hosts_only_on_loopback(bound: str, served: bool) -> None:
-    assert is_served(replace(PUBLIC_SET, host=bound), "localhost:8000") == served
-
-
-def test_an_http_1_0_request_may_have_no_host() -> None:
-    request = apply_policy(LOOPBACK_BOUND, http_version="1.0")
-    assert (request.host, request.origin, request.address) == (None, None, "192.0.2.1")
+    assert is_served(replace(PUBLIC_SET, host=bound), "localhost:8000") == (bound == "127.0.0.1")
 
 
 @pytest.mark.parametrize(
-    ("server", "origin"),
+    ("settings", "scheme", "server", "origin"),
     [
-        (("127.0.0.1", 8000), "http://127.0.0.1:8000"),
-        (("::1", 8000), "http://[::1]:8000"),
-        (("10.0.0.1", 80), "http://10.0.0.1"),
+        (LOOPBACK_BOUND, "http", None, None),
+        (LOOPBACK_BOUND, "https", None, None),
+        (LOOPBACK_BOUND, "http", ("127.0.0.1", 8000), "http://127.0.0.1:8000"),
+        (LOOPBACK_BOUND, "http", ("::1", 8000), "http://[::1]:8000"),
+        (LOOPBACK_BOUND, "http", ("10.0.0.1", 80), "http://10.0.0.1"),
+        (PUBLIC_SET, "http", None, PUBLIC),
     ],
 )
-def test_without_a_host_the_origin_is_the_server_address(server: tuple[str, int], origin: str) -> None:
-    assert apply_policy(LOOPBACK_BOUND, http_version="1.0", server=server).origin == origin
+def test_without_a_host_the_origin_is_the_public_one_or_the_server_address(
+    settings: Settings, scheme: str, server: tuple[str, int] | None, origin: str | None
+) -> None:
+    request = apply_policy(settings, http_version="1.0", scheme=scheme, server=server)
+    assert (request.host, request.origin, request.address) == (None, origin, "192.0.2.1")
+    assert request.secure == (origin or scheme).startswith("https")
 
 
 @pytest.mark.parametrize("settings", [LOOPBACK_BOUND, WILDCARD_BOUND, HOSTS_SET, PUBLIC_SET])
-def test_an_http_1_1_request_must_have_a_host(settings: Settings) -> None:
-    assert not is_served(settings)
-
-
-def test_the_host_of_an_http_1_0_request_is_checked() -> None:
-    assert is_served(LOOPBACK_BOUND, "localhost", http_version="1.0")
-    assert not is_served(LOOPBACK_BOUND, "evil.example", http_version="1.0")
-
-
-def test_without_a_host_the_configured_public_origin_is_used() -> None:
-    assert apply_policy(PUBLIC_SET, http_version="1.0").origin == PUBLIC
+def test_only_an_http_1_0_request_may_have_no_host(settings: Settings) -> None:
+    assert [is_served(settings, http_version=version) for version in ("1.0", "1.1")] == [True, False]
+    assert is_served(settings, "evil.example", http_version="1.0") == (settings is WILDCARD_BOUND)
 
 
 @pytest.mark.parametrize("settings", [LOOPBACK_BOUND, WILDCARD_BOUND])
@@ -176,17 +131,14 @@ def test_repeated_host_headers_are_rejected_even_if_equal(settings: Settings, se
     assert not is_served(settings, "localhost", second)
 
 
-def test_an_overlong_host_is_not_cached() -> None:
-    before = parse_host.cache_info()
-    assert not is_served(WILDCARD_BOUND, "a" * 301)
-    assert parse_host.cache_info() == before
-
-
-def test_the_longest_host_name_is_served_with_its_port() -> None:
+def test_the_longest_host_name_is_served_with_its_port_and_longer_ones_are_not_cached() -> None:
     longest = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
     assert len(longest) == 253
     assert is_served(WILDCARD_BOUND, f"{longest}:65535")
     assert not is_served(WILDCARD_BOUND, f"{longest}d:65535")
+    before = parse_host.cache_info()
+    assert not is_served(WILDCARD_BOUND, "a" * 301)
+    assert parse_host.cache_info() == before
 
 
 @pytest.mark.parametrize(
@@ -204,61 +156,49 @@ def test_serving_any_host_logs_a_warning(settings: Settings, warns: bool, caplog
 
 
 @pytest.mark.parametrize(
-    ("scheme", "host", "origin"),
+    ("settings", "scheme", "host", "origin"),
     [
-        ("http", "localhost", "http://localhost"),
-        ("http", "localhost:80", "http://localhost"),
-        ("http", "localhost:", "http://localhost"),
-        ("http", "localhost:443", "http://localhost:443"),
-        ("https", "localhost:443", "https://localhost"),
-        ("https", "localhost:80", "https://localhost:80"),
-        ("http", "LocalHost.:8000", "http://localhost:8000"),
-        ("http", "[0:0::1]:8000", "http://[::1]:8000"),
+        (LOOPBACK_BOUND, "http", "localhost", "http://localhost"),
+        (LOOPBACK_BOUND, "http", "localhost:80", "http://localhost"),
+        (LOOPBACK_BOUND, "http", "localhost:", "http://localhost"),
+        (LOOPBACK_BOUND, "http", "localhost:443", "http://localhost:443"),
+        (LOOPBACK_BOUND, "https", "localhost:443", "https://localhost"),
+        (LOOPBACK_BOUND, "https", "localhost:80", "https://localhost:80"),
+        (LOOPBACK_BOUND, "http", "LocalHost.:8000", "http://localhost:8000"),
+        (LOOPBACK_BOUND, "http", "[0:0::1]:8000", "http://[::1]:8000"),
+        (PUBLIC_SET, "http", "console.example.com:8000", PUBLIC),
+        (PUBLIC_SET, "https", "console.example.com:8000", PUBLIC),
     ],
 )
-def test_the_origin_is_derived_from_the_request(scheme: str, host: str, origin: str) -> None:
-    assert apply_policy(LOOPBACK_BOUND, host, scheme=scheme).origin == origin
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_configured_public_origin_is_used(scheme: str) -> None:
-    request = apply_policy(PUBLIC_SET, "console.example.com:8000", scheme=scheme)
-    assert (request.origin, request.secure) == (PUBLIC, True)
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_without_host_and_origin_secure_follows_the_scheme(scheme: str) -> None:
-    assert apply_policy(LOOPBACK_BOUND, http_version="1.0", scheme=scheme).secure == (scheme == "https")
+def test_the_origin_is_the_configured_one_or_derived_from_the_request(
+    settings: Settings, scheme: str, host: str, origin: str
+) -> None:
+    request = apply_policy(settings, host, scheme=scheme)
+    assert (request.origin, request.secure) == (origin, origin.startswith("https:"))
 
 
 # Forwarded headers.
 
 
+FORWARDED: Final[dict[str, Any]] = {
+    "x_forwarded_host": "shop.example",
+    "x_forwarded_proto": "https",
+    "x_forwarded_for": "203.0.113.9",
+    "x_forwarded_ssl": "on",
+    "forwarded": "for=198.51.100.7;host=evil.example;proto=http",
+}
+
+
 @pytest.mark.parametrize("peer", [PROXY, "10.255.255.255", "::ffff:10.0.0.1"])
 def test_forwarded_headers_of_a_configured_proxy_are_used(peer: str) -> None:
-    request = apply_policy(
-        BEHIND_PROXY,
-        "inside:8000",
-        peer=peer,
-        x_forwarded_host="shop.example",
-        x_forwarded_proto="https",
-        x_forwarded_for="203.0.113.9",
-    )
+    request = apply_policy(BEHIND_PROXY, "inside:8000", peer=peer, **FORWARDED)
     assert (request.host, request.origin, request.address) == ("shop.example", "https://shop.example", "203.0.113.9")
 
 
 @pytest.mark.parametrize("peer", ["11.0.0.1", "192.0.2.1", "::1", "::ffff:11.0.0.1", "", None, "not-an-address"])
 @pytest.mark.parametrize("settings", [BEHIND_PROXY, WILDCARD_BOUND])
 def test_forwarded_headers_of_other_peers_are_ignored(settings: Settings, peer: str | None) -> None:
-    request = apply_policy(
-        settings,
-        "inside:8000",
-        peer=peer,
-        x_forwarded_host="shop.example",
-        x_forwarded_proto="https",
-        x_forwarded_for="203.0.113.9",
-        forwarded="for=203.0.113.9;host=shop.example;proto=https",
-    )
+    request = apply_policy(settings, "inside:8000", peer=peer, **FORWARDED)
     assert (request.host, request.origin, request.address) == ("inside:8000", "http://inside:8000", peer or "")
 
 
@@ -270,9 +210,14 @@ def test_a_forwarded_host_is_checked_like_any_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "host"),
-    [("evil.example, shop.example", "shop.example"), ("", "inside")],
+    ("header", "is_secure"),
+    [("https", True), ("http, https", True), ("http", False), ("https, http", False), ("gopher", False), ("", False)],
 )
+def test_the_nearest_of_several_forwarded_schemes_is_used(header: str, is_secure: bool) -> None:
+    assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_proto=header).secure == is_secure
+
+
+@pytest.mark.parametrize(("header", "host"), [("evil.example, shop.example", "shop.example"), ("", "inside")])
 def test_the_nearest_of_several_forwarded_hosts_is_used(header: str, host: str) -> None:
     assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_host=header).host == host
 
@@ -299,3 +244,65 @@ def test_the_nearest_of_several_forwarded_hosts_is_used(header: str, host: str) 
 )
 def test_the_address_is_the_nearest_that_is_not_a_proxy(chain: str, address: str) -> None:
     assert apply_policy(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_for=chain).address == address
+
+
+# Undeclared proxies: recorded at most hourly, and for a limited number of addresses.
+
+
+def send(transport: InProcessTransport, address: str, **headers: str) -> None:
+    transport.address = address
+    pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    assert transport.send("GET", "/api/", pairs).status == 200
+    drain_tasks(transport)
+
+
+def recorded(data: Path) -> dict[str, int]:
+    return {row.address: row.seen_at for row in rows(data, undeclared_proxies)}
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"])
+def test_each_forwarded_header_is_recorded(
+    transport: InProcessTransport, data: Path, clock: FakeClock, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        send(transport, "10.0.0.7", **{name: "https"})
+    assert recorded(data) == {"10.0.0.7": int(clock.now())}
+    assert "ignoring forwarded headers from 10.0.0.7" in caplog.text
+
+
+def test_other_requests_and_declared_proxies_are_not_recorded(
+    data: Path, settings: Settings, start_console: StartConsole
+) -> None:
+    transport = start_console(replace(settings, proxies=BEHIND_PROXY.proxies))
+    send(transport, "192.0.2.7", X_Request_ID="one")
+    send(transport, "10.0.0.7", X_Forwarded_For="192.0.2.1")
+    assert recorded(data) == {}
+
+
+def test_an_address_is_recorded_once_an_hour(
+    transport: InProcessTransport, data: Path, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = int(clock.now())
+    for later, seen_at in ((0, first), (3599, first), (3600, first + 3600)):
+        clock.moment = first + later
+        send(transport, "10.0.0.7", X_Forwarded_For="192.0.2.1")
+        assert recorded(data) == {"10.0.0.7": seen_at}
+    assert caplog.text.count("ignoring forwarded headers from 10.0.0.7") == 2
+
+
+def test_the_number_of_recorded_addresses_is_limited(
+    transport: InProcessTransport, data: Path, clock: FakeClock
+) -> None:
+    for number in range(MAX_ADDRESSES + 10):
+        send(transport, f"198.51.100.{number}", X_Forwarded_For="192.0.2.1")
+    assert len(recorded(data)) == MAX_ADDRESSES
+    clock.moment += 3600
+    send(transport, "203.0.113.1", X_Forwarded_For="192.0.2.1")
+    assert "203.0.113.1" in recorded(data)
+
+
+def test_records_older_than_a_day_are_deleted(transport: InProcessTransport, data: Path, clock: FakeClock) -> None:
+    send(transport, "10.0.0.7", X_Forwarded_For="192.0.2.1")
+    clock.moment += 24 * 3600
+    send(transport, "10.0.0.8", X_Forwarded_For="192.0.2.1")
+    assert set(recorded(data)) == {"10.0.0.8"}

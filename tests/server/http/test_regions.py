@@ -41,27 +41,13 @@ def test_every_url_on_our_own_origin_is_accepted(origin: str, path: str) -> None
 @pytest.mark.parametrize(
     "region",
     [
-        "http://127.0.0.1/v3",
-        "http://127.0.0.1:8001/v3",
-        "http://127.0.0.1:80000/v3",
-        "https://127.0.0.1:8000/v3",
-        "http://localhost:8000/v3",
-        "http://127.0.0.1:8000.evil.example/v3",
-        "http://evil.example/http://127.0.0.1:8000/v3",
-        "http://user:secret@127.0.0.1:8000/v3",
-        "http://127.0.0.1:8000@evil.example/v3",
-        "http://127.0.0.1:8000/v3?",
-        "http://127.0.0.1:8000/v3#",
-        "http://127.0.0.1:8000\\@evil.example/v3",
-        " http://127.0.0.1:8000/v3",
-        "http://127.0.0.1:8000/v3\n",
-        "//127.0.0.1:8000/v3",
-        "127.0.0.1:8000/v3",
-        "ftp://127.0.0.1:8000/v3",
-        "http:127.0.0.1:8000/v3",
-        "http:///v3",
-        "RegionOne",
-        "http://127.0.0.1:8000/" + "x" * 3000,
+        *("http://127.0.0.1/v3", "http://127.0.0.1:8001/v3", "http://127.0.0.1:80000/v3", "http://localhost:8000/v3"),
+        *("http://127.0.0.1:8000.evil.example/v3", "http://evil.example/http://127.0.0.1:8000/v3"),
+        *("http://user:secret@127.0.0.1:8000/v3", "http://127.0.0.1:8000@evil.example/v3"),
+        *("http://127.0.0.1:8000/v3?", "http://127.0.0.1:8000/v3#", "http://127.0.0.1:8000\\@evil.example/v3"),
+        *(" http://127.0.0.1:8000/v3", "http://127.0.0.1:8000/v3\n", "http://127.0.0.1:8000/" + "x" * 3000),
+        *(f"{start}127.0.0.1:8000/v3" for start in ("https://", "//", "", "ftp://", "http:")),
+        *("http:///v3", "RegionOne"),
     ],
 )
 def test_any_other_url_is_rejected(region: str) -> None:
@@ -92,16 +78,12 @@ def test_a_configured_url_is_accepted_in_any_spelling(region: str) -> None:
 @pytest.mark.parametrize(
     "region",
     [
-        "https://identity.example.com/keystone/v3",
-        "http://identity.example.com:5000/keystone/v3",
-        "https://identity.example.com:5000/Keystone/v3",
-        "https://identity.example.com:5000/keystone/v2.0",
-        "https://identity.example.com:5000/keystone/v3/v3",
-        "https://identity.example.com:5000/",
-        "https://identity.example.com:5000/keystone/v3/auth",
-        "https://kelvin.example",
-        "http://kelvin.example/elsewhere",
-        "http://\N{KELVIN SIGN}elvin.example",
+        *("https://identity.example.com/keystone/v3", "http://identity.example.com:5000/keystone/v3"),
+        *(
+            f"https://identity.example.com:5000/{path}"
+            for path in ("", "Keystone/v3", "keystone/v2.0", "keystone/v3/v3", "keystone/v3/auth")
+        ),
+        *("https://kelvin.example", "http://kelvin.example/elsewhere", "http://\N{KELVIN SIGN}elvin.example"),
     ],
 )
 def test_urls_similar_to_a_configured_one_are_rejected(region: str) -> None:
@@ -121,26 +103,17 @@ def test_configured_urls_are_offered_and_named_in_the_error(with_identity: ApiCl
     assert "elsewhere" not in message
 
 
-@pytest.mark.parametrize("host", ["localhost", "[::1]:9", "127.0.0.1:80"], ids=["name", "IPv6", "IPv4"])
-def test_every_offered_url_is_accepted(settings: Settings, start_console: StartConsole, host: str) -> None:
-    client = ApiClient(start_console(settings, f"http://{host}"))
-    (region,) = client.open().data["regions"]
-    assert client.login(region=region).status == 200
+@pytest.mark.parametrize("origin", ["http://localhost", "http://[::1]:9"], ids=["name", "IPv6"])
+def test_every_offered_url_is_accepted(origin: str) -> None:
+    (region,) = IdentityProviders(BY_DEFAULT).offered(origin)
+    assert is_accepted(BY_DEFAULT, region, origin)
 
 
-@pytest.mark.parametrize(
-    ("region", "status"),
-    [
-        ("https://console.example.com/v3", 200),
-        ("https://console.example.com:443/v3", 200),
-        ("http://console.example.com:8000/v3", 400),
-    ],
-)
-def test_our_own_origin_is_the_public_origin(
-    settings: Settings, start_console: StartConsole, region: str, status: int
-) -> None:
+def test_our_own_origin_is_the_public_origin(settings: Settings, start_console: StartConsole) -> None:
     settings = replace(settings, public_origin="https://console.example.com")
-    assert ApiClient(start_console(settings, "http://console.example.com:8000")).login(region=region).status == status
+    client = ApiClient(start_console(settings, "http://console.example.com:8000"))
+    origins = ("https://console.example.com", "https://console.example.com:443", "http://console.example.com:8000")
+    assert [client.login(region=f"{origin}/v3").status for origin in origins] == [200, 200, 400]
 
 
 def test_any_region_still_requires_a_region(settings: Settings, start_console: StartConsole) -> None:
@@ -159,10 +132,3 @@ def test_a_region_is_never_connected_to_or_resolved(
         monkeypatch.setattr(name, fail)
     assert anonymous_client.login(region="https://elsewhere.example/v3").error == "unknown_region"
     assert with_identity.login(region=IDENTITY).status == 200
-
-
-def test_an_unknown_region_is_not_logged(anonymous_client: ApiClient, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("DEBUG")
-    anonymous_client.login(region="https://elsewhere.example/\r\nforged: line")
-    assert "elsewhere" not in caplog.text
-    assert "forged" not in caplog.text

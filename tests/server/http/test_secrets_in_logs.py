@@ -4,13 +4,14 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import pytest
 
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.logging import current_request_id
-from tests.harness import JSON, ApiClient, FakeClock, InProcessTransport, Reply
+from tests.harness import FORM, JSON, ApiClient, FakeClock, InProcessTransport, Reply
 from tests.server.http.conftest import StartConsole
 from tests.server.http.helpers import cookie_header, drain_tasks, login_fields, post_action, post_login
 from tests.stores import make_fail, open_engine, settings_for
@@ -94,23 +95,17 @@ def test_a_session_from_login_to_logout_logs_no_secret(tracked: TrackedClient, l
     assert_no_secret_in(tracked.secrets, logs.text)
 
 
-def test_rejected_logins_log_no_secret(tracked: TrackedClient, logs: RecordingHandler) -> None:
+def test_rejected_logins_log_a_known_username_and_no_secret(tracked: TrackedClient, logs: RecordingHandler) -> None:
     for _ in range(10):
         assert tracked.login(password=WRONG_PASSWORD).error == "invalid_credentials"
+    assert any("refused" in line and "demo" in line for _, line in logs.records)
+    logs.records.clear()
     assert tracked.login().error == "too_many_requests"
     assert tracked.login(TYPED_AS_NAME, WRONG_PASSWORD).error == "invalid_credentials"
+    assert any("refused" in line for _, line in logs.records)
     assert tracked.login(region=f"https://{WRONG_PASSWORD}.example").error == "unknown_region"
     assert tracked.login(csrfmiddlewaretoken="0" * 64).error == "csrf_failed"
     assert_no_secret_in(tracked.secrets | {"0" * 64}, logs.text)
-
-
-def test_a_rejected_login_logs_only_a_known_username(tracked: TrackedClient, logs: RecordingHandler) -> None:
-    tracked.login(password=WRONG_PASSWORD)
-    assert any("refused" in line and "demo" in line for _, line in logs.records)
-    logs.records.clear()
-    tracked.login(TYPED_AS_NAME, WRONG_PASSWORD)
-    assert any("refused" in line for _, line in logs.records)
-    assert TYPED_AS_NAME not in logs.text
 
 
 @pytest.mark.parametrize("cookie", ["sessionid=odd-secret-value", "odd-secret-value", "csrftoken=odd-secret-value\xff"])
@@ -182,19 +177,13 @@ def test_a_failed_session_touch_logs_no_secret_and_fails_no_request(
 # A crash.
 
 
-@pytest.fixture
-def crashing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_is_logged_with_its_request_id_and_no_secret(
+    tracked: TrackedClient, logs: RecordingHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def crash(*_args: Any) -> Any:
         raise RuntimeError(MARKER)
 
     monkeypatch.setattr(EmbeddedContent, "urls", crash)
-
-
-@pytest.mark.usefixtures("crashing")
-def test_a_crash_is_logged_with_its_request_id_and_no_secret(
-    transport: InProcessTransport, logs: RecordingHandler
-) -> None:
-    tracked = TrackedClient(transport)
     tracked.login()
     reply = tracked.client.call("GetUrlList")
     assert reply.error == "internal_error"
@@ -227,16 +216,14 @@ def test_concurrent_requests_keep_their_ids_apart(
 
     def attempt(number: int) -> Any:
         fields = login_fields(transport, f"user{number}", csrfmiddlewaretoken=anonymous_client.token)
-        body = "&".join(f"{name}={value}" for name, value in fields.items()).encode()
-        headers = [("Content-Type", "application/x-www-form-urlencoded"), ("X-Request-ID", f"call-{number}")]
-        return transport.asend(
-            "POST", "/auth/login/", [*headers, *cookie_header(csrftoken=anonymous_client.token)], body
-        )
+        headers = [("Content-Type", FORM), ("X-Request-ID", f"call-{number}")]
+        headers += cookie_header(csrftoken=anonymous_client.token)
+        return transport.asend("POST", "/auth/login/", headers, urlencode(fields).encode())
 
     replies = transport.gather(*(attempt(number) for number in range(8)))
-    assert [reply.header("X-Request-ID") for reply in replies] == [f"call-{number}" for number in range(8)]
-    rejected = [request_id for request_id, line in logs.records if "login rejected" in line]
-    assert sorted(rejected) == [f"call-{number}" for number in range(8)]
+    names = [f"call-{number}" for number in range(8)]
+    assert [reply.header("X-Request-ID") for reply in replies] == names
+    assert sorted(request_id for request_id, line in logs.records if "login rejected" in line) == names
 
 
 def test_the_access_log_is_off_by_default(data: Path, start_console: StartConsole, logs: RecordingHandler) -> None:

@@ -1,32 +1,29 @@
-"""Sessions: revocation by the operator, expiry, what is stored, replication waits, and several workers."""
+"""Sessions: revocation by the operator, expiry, several workers, and batched writes of their use."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import pytest
 
 from cloudconsole.backends.embedded import identity
+from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http import sessions as module
-from cloudconsole.store.activity_writes import ActivityStore
-from cloudconsole.store.tables import access_audit, sessions
+from cloudconsole.server.http.request import RequestSequence
+from cloudconsole.server.http.sessions import SessionFinder
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
+from cloudconsole.server.writer import Writer
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.activity_writes import TOUCH_SECONDS, ActivityStore
+from cloudconsole.store.session_lookup import Session
+from cloudconsole.store.tables import sessions
 from tests.harness import FAST_HASHER, ApiClient, FakeClock, InProcessTransport
 from tests.server.http.conftest import StartConsole
-from tests.server.http.helpers import (
-    change_account,
-    drain_tasks,
-    is_live,
-    record_replication_waits,
-    remove_account,
-    rows,
-    stored_bytes,
-)
+from tests.server.http.helpers import change_account, drain_tasks, in_event_loop, is_live, remove_account, rows
 
-ANONYMOUS: Final = "a" + "0" * 48
-UNKNOWN: Final = "s" + "0" * 48
 CHANGED_PASSWORD: Final = {"password_hash": FAST_HASHER.hash("changed"), "version": 12_345}
 
 
@@ -46,44 +43,6 @@ def seen_at(data: Path) -> list[int]:
     return [row.seen_at for row in rows(data, sessions)]
 
 
-# Login and logout.
-
-
-@pytest.mark.parametrize(
-    ("cookies", "times"), [({}, 0), ({"sessionid": ANONYMOUS}, 0), ({"sessionid": UNKNOWN}, 1), (None, 1)]
-)
-def test_login_and_logout_wait_for_replicas_if_they_end_a_session(
-    demo: ApiClient, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
-) -> None:
-    """Even if it is gone: another replica may have ended it a moment ago, and its response may have been lost."""
-    waits = record_replication_waits(monkeypatch)
-    held = demo.cookies if cookies is None else {"csrftoken": demo.token, **cookies}
-    assert ApiClient(demo.transport, dict(held)).login().status == 200
-    assert len(waits) == times
-    assert ApiClient(demo.transport, dict(held)).logout().error == "login_required"
-    assert len(waits) == 2 * times
-
-
-def test_logout_waits_for_replicas(demo: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = record_replication_waits(monkeypatch)
-    assert demo.logout().status == 200
-    assert len(waits) == 1
-
-
-def test_only_live_sessions_are_stored(demo: ApiClient, data: Path) -> None:
-    demo.login()
-    assert len(rows(data, sessions)) == 1
-    demo.logout()
-    assert rows(data, sessions) == []
-
-
-def test_login_redirects_if_configured(settings: Settings, start_console: StartConsole) -> None:
-    client = ApiClient(start_console(replace(settings, login_redirect=True)))
-    reply = client.login(next="https://evil.example/")
-    assert (reply.status, reply.header("Location"), reply.body) == (302, "/", b"")
-    assert client.call("GetUrlList").status == 200
-
-
 def test_session_is_not_bound_to_an_address(transport: InProcessTransport, demo: ApiClient) -> None:
     transport.address = "2001:db8::1"
     assert demo.call("GetUrlList").status == 200
@@ -92,19 +51,15 @@ def test_session_is_not_bound_to_an_address(transport: InProcessTransport, demo:
 # Ended by the operator.
 
 
-def _disable(data: Path) -> None:
-    change_account(data, "demo", disabled=True)
-
-
-def _change_password(data: Path) -> None:
-    change_account(data, "demo", **CHANGED_PASSWORD)
-
-
-def _remove(data: Path) -> None:
-    remove_account(data, "demo")
-
-
-@pytest.mark.parametrize("end", [_disable, _change_password, _remove])
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda data: change_account(data, "demo", disabled=True),
+        lambda data: change_account(data, "demo", **CHANGED_PASSWORD),
+        lambda data: remove_account(data, "demo"),
+    ],
+    ids=["disable", "change password", "remove"],
+)
 def test_change_of_an_account_ends_its_sessions_on_every_worker(
     transport: InProcessTransport,
     demo: ApiClient,
@@ -121,19 +76,6 @@ def test_change_of_an_account_ends_its_sessions_on_every_worker(
     assert second.logout().error == "login_required"
     assert demo.login().error == "invalid_credentials"
     assert other.call("GetUrlList").status == 200
-
-
-def test_only_the_changed_password_opens_a_session(demo: ApiClient, data: Path) -> None:
-    _change_password(data)
-    assert demo.login().error == "invalid_credentials"
-    assert demo.login(password="changed").status == 200
-    assert demo.call("GetUrlList").status == 200
-
-
-def test_account_enabled_again_can_log_in(demo: ApiClient, data: Path) -> None:
-    change_account(data, "demo", disabled=True)
-    change_account(data, "demo", disabled=False)
-    assert demo.login().status == 200
 
 
 def test_account_disabled_during_login_gets_no_live_session(
@@ -222,42 +164,6 @@ def test_request_of_an_expired_session_writes_nothing(
     assert seen_at(data) == before
 
 
-# What is stored.
-
-
-def test_only_a_hash_of_the_session_id_is_stored(demo: ApiClient, data: Path) -> None:
-    session_id = demo.cookies["sessionid"]
-    assert [row.id_hash for row in rows(data, sessions)] == [sha256(session_id.encode()).digest()]
-    stored = stored_bytes(data)
-    assert session_id[1:].encode() not in stored
-    assert bytes.fromhex(session_id[1:]) not in stored
-
-
-def test_the_full_csrf_token_is_not_stored(demo: ApiClient, data: Path) -> None:
-    assert demo.token.encode() not in stored_bytes(data)
-
-
-@pytest.mark.parametrize("typed", ["console-demo", "console-demo-with-a-slip"])
-def test_passwords_and_unknown_usernames_are_not_stored(anonymous_client: ApiClient, data: Path, typed: str) -> None:
-    anonymous_client.login(username=f"{typed}-as-name", password=typed)
-    anonymous_client.login(password=typed)
-    assert typed.encode() not in stored_bytes(data)
-
-
-def test_logins_and_logouts_are_in_the_audit_log(demo: ApiClient, data: Path, clock: FakeClock) -> None:
-    demo.login(password="wrong")
-    demo.login(username="nobody")
-    demo.logout()
-    entries = [(row.event, row.username, row.address, row.at) for row in rows(data, access_audit)]
-    now = int(clock.moment)
-    assert entries == [
-        ("login", "demo", "127.0.0.1", now),
-        ("login_refused", "demo", "127.0.0.1", now),
-        ("login_refused", None, "127.0.0.1", now),
-        ("logout", "demo", "127.0.0.1", now),
-    ]
-
-
 # Another worker on the same data directory.
 
 
@@ -271,3 +177,84 @@ def test_another_worker_sees_login_and_logout_at_once(
     assert not is_live(second, session_id)
     demo.login()
     assert is_live(second, demo.cookies["sessionid"])
+
+
+# Batched writes of session touches, to a fake store that records them.
+
+NOW: Final = 1_000_000
+
+
+class FakeStore:
+    """Fake of the activity store and the session cache."""
+
+    def __init__(self) -> None:
+        self.written: list[dict[bytes, int]] = []
+        self.seen: dict[bytes, int] = {}
+        self.fails = False
+
+    def touch_sessions(self, moments: Mapping[bytes, int]) -> None:
+        if self.fails:
+            raise Unavailable
+        self.written.append(dict(moments))
+
+    def record_seen(self, moments: Mapping[bytes, int]) -> None:
+        self.seen |= moments
+
+
+@pytest.fixture
+def store() -> FakeStore:
+    return FakeStore()
+
+
+@pytest.fixture
+def finder(store: FakeStore) -> Iterator[SessionFinder]:
+    writer, unused = Writer("writes", standalone_metrics()), cast("Any", None)
+    fake = cast("Any", store)
+    yield SessionFinder(unused, fake, unused, RequestSequence(), fake, writer, SystemClock(), unused)
+    writer.close()
+
+
+def session(name: bytes) -> Session:
+    return Session(name, 1, "alice", "seed", NOW, NOW + 10_000, "tenant", 1)
+
+
+@pytest.fixture
+def endless_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write batches only by a flush."""
+    monkeypatch.setattr(module, "TOUCH_BATCH_SECONDS", 3600)
+
+
+@pytest.mark.usefixtures("endless_batch")
+@in_event_loop
+async def test_flush_writes_batched_touches_at_once(finder: SessionFinder, store: FakeStore) -> None:
+    for name, later in ((b"a", 60), (b"b", 61), (b"a", 62)):
+        finder.touch(session(name), NOW + later)
+        # The batch is begun with the first touch; the others must still be part of it.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    await asyncio.wait_for(finder.flush_touches(), 120)
+    assert store.written == [{b"a": NOW + 62, b"b": NOW + 61}]
+    assert store.seen == store.written[0]
+
+
+@pytest.mark.usefixtures("endless_batch")
+@in_event_loop
+async def test_touches_after_a_flush_are_batched_again_and_failed_ones_retried(
+    finder: SessionFinder, store: FakeStore
+) -> None:
+    for name, fails in ((b"a", True), (b"a", False), (b"b", False)):
+        store.fails = fails
+        finder.touch(session(name), NOW + TOUCH_SECONDS)
+        await asyncio.wait_for(finder.flush_touches(), 120)
+        assert (name in store.seen) is not fails
+    assert [list(each) for each in store.written] == [[b"a"], [b"b"]]
+
+
+@in_event_loop
+async def test_a_batch_is_written_after_a_moment(finder: SessionFinder, store: FakeStore) -> None:
+    finder.touch(session(b"a"), NOW + TOUCH_SECONDS)
+    async with asyncio.timeout(120):
+        # The write happens in a thread, which sends no event.
+        while not store.seen:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert store.written == [{b"a": NOW + TOUCH_SECONDS}]

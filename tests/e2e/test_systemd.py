@@ -1,5 +1,8 @@
-"""A console as a systemd service of Type=notify: only its main process notifies the service manager."""
+"""A console as a systemd service: notifications of its main process, and streams connected to the journal."""
 
+import json
+import os
+import re
 import signal
 import socket
 import struct
@@ -8,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.processes import eventually
 from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
 from tests.harness import clean_environment
 
 CREDENTIALS = struct.Struct("3i")
 WATCHDOG = "WATCHDOG=1"
-MODES = {"alone": (), "parent": ("--workers", "2", "--metrics", "127.0.0.1:0")}
 
 
 class Manager:
@@ -50,11 +53,13 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
     manager.close()
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_main_process_notifies_of_ready_reload_and_stop(manager: Manager, tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize("flags", [(), ("--workers", "2", "--metrics", "127.0.0.1:0")], ids=["alone", "parent"])
+def test_main_process_notifies_of_ready_reload_and_stop(
+    manager: Manager, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
     with (tmp_path / "log").open("w") as log:
         process = ForkedProcess(
-            ["serve", "--port", "0", "--data", str(tmp_path / "data"), *MODES[mode]],
+            ["serve", "--port", "0", "--data", str(tmp_path / "data"), *flags],
             clean_environment(NOTIFY_SOCKET=str(manager.path), WATCHDOG_USEC="500000"),
             stderr=log.fileno(),
         )
@@ -70,3 +75,32 @@ def test_main_process_notifies_of_ready_reload_and_stop(manager: Manager, tmp_pa
         assert manager.senders == {process.pid}
     finally:
         process.kill()
+
+
+def run_under_journal(journal: Path, *arguments: str) -> ForkedProcess:
+    """Start a command with both streams on one file, which replaces the journal's socket."""
+    with journal.open("w") as stream:
+        status = os.fstat(stream.fileno())
+        environment = clean_environment(JOURNAL_STREAM=f"{status.st_dev}:{status.st_ino}")
+        return ForkedProcess(arguments, environment, stdout=stream.fileno(), stderr=stream.fileno())
+
+
+def test_every_journal_line_is_a_priority_and_json(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    process = run_under_journal(journal, "serve", "--port", "0", "--data", str(tmp_path / "data"), "--workers", "2")
+    try:
+        eventually(lambda: '"event":"start"' in journal.read_text())
+        process.terminate()
+        assert process.wait(MAX_WAIT_SECONDS) == 0
+    finally:
+        process.kill()
+    lines = journal.read_text().splitlines()
+    assert [json.loads(line.removeprefix("<6>"))["event"] for line in lines] == ["start", "stop"]
+    assert all(line.startswith("<6>") for line in lines)
+
+
+def test_startup_error_has_priority_error(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    process = run_under_journal(journal, "serve", "--port", "70000", "--data", str(tmp_path / "data"))
+    assert process.wait(MAX_WAIT_SECONDS) == 1
+    assert re.fullmatch(r"<3>cloudconsole: --port: [^\n]+\n", journal.read_text())
