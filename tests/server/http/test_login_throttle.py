@@ -5,7 +5,8 @@ The limits themselves are tested with the store.
 
 import re
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Hashable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
@@ -18,6 +19,7 @@ from sqlalchemy import insert
 from cloudconsole.backends.embedded import identity
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.http.login_queue import ConcurrencyLimiter, Priority
 from cloudconsole.store.activity_writes import hash_username
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.harness import FORM, ApiClient, FakeClock, HeaderPairs, InProcessTransport, Reply
@@ -69,6 +71,26 @@ def test_one_user_is_throttled_at_one_address(transport: InProcessTransport, gue
     assert guesser.guess("other", "console-other").status == 200
     assert Guesser(transport, "192.0.2.11").guess(*VALID_LOGIN).status == 200
     assert demo.call("GetUrlList").status == 200
+
+
+def test_priority_of_attempts_depends_on_recent_logins(
+    transport: InProcessTransport, guesser: Guesser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiers: list[Priority] = []
+    slot = ConcurrencyLimiter.slot
+
+    def record(limiter: ConcurrencyLimiter, tier: Priority, *owner: Hashable) -> AbstractAsyncContextManager[None]:
+        tiers.append(tier)
+        return slot(limiter, tier, *owner)
+
+    monkeypatch.setattr(ConcurrencyLimiter, "slot", record)
+    guesser.fail(2)
+    for _ in range(2):
+        assert guesser.guess(*VALID_LOGIN).status == 200
+    guesser.fail(1, "other")
+    Guesser(transport, "192.0.2.11").fail(1)
+    expected = [Priority.PLAIN, Priority.SUSPECT, Priority.SUSPECT, Priority.TRUSTED, Priority.PLAIN, Priority.PLAIN]
+    assert tiers == expected
 
 
 def test_throttled_attempt_checks_no_password_and_leaves_no_record(
