@@ -21,7 +21,7 @@ ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server
   $(addprefix tests/server/http/test_,sessions.py health.py login.py login_throttle.py login_queue.py) \
   $(addprefix tests/server/commands/test_,live_changes.py upgrade.py) \
   $(addprefix tests/server/commands/admin/test_,bulk_import.py cloud_file.py maintenance.py) \
-  $(addprefix tests/server/admin_ui/test_,forms.py revoked_operators.py)
+  $(addprefix tests/server/admin_ui/test_,forms.py sign_in.py)
 
 .PHONY: run test test-all test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions \
   test-interop openstack openstack-stop bench bench-openstack check format docs fuzz consistency lock clean

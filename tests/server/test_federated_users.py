@@ -111,11 +111,8 @@ def start(settings: Settings, keystone: Keystone, clock: FakeClock, shared_metri
 
     def start_console(*others: IdentityEndpoint, **changes: Any) -> ApiClient:
         endpoint = IdentityEndpoint(keystone.address, "keystone", Endpoint(keystone.fake.address))
-        changed = replace(
-            settings,
-            identity=(endpoint, *others),
-            **{"cloud_cache": 0, "token_keys": settings.token_key_file, **changes},
-        )
+        options = {"cloud_cache": 0, "token_keys": settings.token_key_file, **changes}
+        changed = replace(settings, identity=(endpoint, *others), **options)
         wires.append(InProcessTransport(Console(changed, clock, shared_metrics.worker(0))))
         return ApiClient(wires[-1])
 
@@ -152,13 +149,8 @@ def test_requests_to_the_cloud_are_counted_by_service(
     assert cells[layout.UPSTREAM_FAILURES["compute", "upstream_failed"]] == 1
 
 
-def test_region_address_is_normalised(client: ApiClient, keystone: Keystone) -> None:
-    assert client.login("alice", PASSWORD, region=f"{keystone.fake.address.upper()}/v3/").status == 200
-
-
 def test_project_becomes_a_tenant(alice: ApiClient, keystone: Keystone, data: Path) -> None:
-    projects = {row.name: row.project for row in rows(data, tenants)}
-    assert projects["acme"] == f"p1@{keystone.fake.address}"
+    assert ("acme", f"p1@{keystone.fake.address}") in {(row.name, row.project) for row in rows(data, tenants)}
 
 
 def test_invalid_project_id_is_an_upstream_failure(client: ApiClient, keystone: Keystone, data: Path) -> None:
@@ -186,36 +178,26 @@ def test_spellings_of_a_name_share_one_throttle(client: ApiClient, keystone: Key
     assert [reply.status for reply in replies] == [401] * 10 + [429] * 2
 
 
-def test_name_with_an_invisible_character_never_reaches_keystone(
-    client: ApiClient, keystone: Keystone, data: Path
-) -> None:
+def test_invisible_character_never_reaches_keystone(client: ApiClient, keystone: Keystone, data: Path) -> None:
     reply = log_in(client, keystone, "ali\u200bce")
     assert (reply.status, reply.error) == (401, "invalid_credentials")
     assert not keystone.requests("POST")
     assert len(rows(data, login_failures)) == 1
 
 
-def test_login_at_one_endpoint_keeps_the_failures_of_another(start: Start, keystone: Keystone, data: Path) -> None:
-    client = start(IdentityEndpoint(LOCAL))
-    for number in range(9):
-        assert client.login("alice", f"guess {number}", region="https://local.example").status == 401
-    assert log_in(client, keystone).status == 200
-    assert len(rows(data, login_failures)) == 9
-
-
-def test_throttle_of_one_endpoint_does_not_affect_another(start: Start, keystone: Keystone) -> None:
+def test_endpoints_count_failures_of_one_name_separately(start: Start, keystone: Keystone, data: Path) -> None:
     client = start(IdentityEndpoint(LOCAL))
     for number in range(10):
         assert log_in(client, keystone, "demo", f"guess {number}").status == 401
     assert client.login(region="https://local.example").status == 200
+    assert len(rows(data, login_failures)) == 10
 
 
 def test_user_without_a_project_is_rejected(client: ApiClient, keystone: Keystone, data: Path) -> None:
     keystone.project = None
     reply = log_in(client, keystone)
     assert (reply.status, reply.error) == (403, "no_project")
-    assert not rows(data, login_failures)
-    assert not rows(data, sessions)
+    assert (rows(data, login_failures), rows(data, sessions)) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -333,15 +315,6 @@ def test_login_revokes_the_token_of_the_replaced_session(start: Start, keystone:
     assert client.call("GetNews").status == 200
 
 
-def test_disabling_a_tenant_revokes_the_tokens_of_its_sessions(
-    alice: ApiClient, keystone: Keystone, data: Path
-) -> None:
-    with write_transaction(data, "cloud") as connection:
-        connection.execute(update(tenants).values(disabled=True))
-    assert revoked_tokens(alice, keystone) == [TOKEN]
-    assert not rows(data, sessions)
-
-
 def test_a_login_to_a_disabled_tenant_leaves_no_token(alice: ApiClient, keystone: Keystone, data: Path) -> None:
     with write_transaction(data, "cloud") as connection:
         connection.execute(update(tenants).values(disabled=True))
@@ -358,14 +331,11 @@ def test_failed_session_write_leaves_no_token(client: ApiClient, keystone: Keyst
     assert revoked_tokens(client, keystone) == [TOKEN]
 
 
-def test_token_is_never_stored_or_logged_in_plain_text(
-    alice: ApiClient, data: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_token_is_never_stored_or_logged(alice: ApiClient, data: Path, caplog: pytest.LogCaptureFixture) -> None:
     alice.call("GetUsageLimits")
     assert len(rows(data, federated_sessions)) == 1
     assert TOKEN.encode() not in stored_bytes(data)
-    assert TOKEN not in caplog.text
-    assert PASSWORD not in caplog.text
+    assert (TOKEN in caplog.text, PASSWORD in caplog.text) == (False, False)
 
 
 def test_federated_user_is_logged_as_keystone_spells_it_with_the_endpoint(
@@ -419,7 +389,7 @@ def test_local_and_federated_users_can_log_in_side_by_side(start: Start, keyston
 
 
 def test_waiting_tenant_provisioning_blocks_no_other_write(
-    client: ApiClient, keystone: Keystone, data: Path, monkeypatch: pytest.MonkeyPatch
+    client: ApiClient, keystone: Keystone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting, may_continue = threading.Event(), threading.Event()
 

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,16 @@ def is_visible(line: str) -> bool:
     return line.translate(SPACES).isprintable()
 
 
-def record(message: str, *args: object, error: bool = False, **fields: Any) -> logging.LogRecord:
+def record(
+    message: str, *args: object, error: bool = False, level: int = logging.INFO, **fields: Any
+) -> logging.LogRecord:
     exc_info = None
     if error:
         try:
             raise RuntimeError(message)
         except RuntimeError:
             exc_info = sys.exc_info()
-    log_record = logging.LogRecord("cloudconsole.tests", logging.INFO, __file__, 1, message, args, exc_info)
+    log_record = logging.LogRecord("cloudconsole.tests", level, __file__, 1, message, args, exc_info)
     if fields:
         log_record.fields = fields
     return log_record
@@ -63,9 +65,10 @@ def as_json(log_record: logging.LogRecord) -> dict[str, Any]:
 
 
 def test_json_line_has_every_field() -> None:
+    fields: dict[str, Any] = {"user": "demo", "status": 200, "duration_ms": 0.25, "nothing": None}
     token = current_request_id.set("request-7")
     try:
-        line = as_json(record("a %s", "message", user="demo", status=200, duration_ms=0.25, nothing=None, odd=b"x"))
+        line = as_json(record("a %s", "message", **fields, odd=b"x"))
     finally:
         current_request_id.reset(token)
     moment = line.pop("time")
@@ -78,10 +81,7 @@ def test_json_line_has_every_field() -> None:
         "message": "a message",
         "request_id": "request-7",
         "process": os.getpid(),
-        "user": "demo",
-        "status": 200,
-        "duration_ms": 0.25,
-        "nothing": None,
+        **fields,
         "odd": "b'x'",
     }
 
@@ -121,15 +121,6 @@ def test_a_pretty_line_is_plain_without_colours() -> None:
     assert "\x1b[32mINFO\x1b[0m" in PrettyFormat(coloured=True).format(record("hello"))
 
 
-@pytest.fixture
-def _root_logger_restored() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    root.handlers, root.level = handlers, level
-
-
-@pytest.mark.usefixtures("_root_logger_restored")
 @pytest.mark.parametrize(
     ("log_format", "on_terminal", "no_color", "is_json", "is_coloured"),
     [
@@ -143,7 +134,9 @@ def _root_logger_restored() -> Iterator[None]:
 def test_log_format_depends_on_setting_and_terminal(
     monkeypatch: pytest.MonkeyPatch, log_format: str, on_terminal: bool, no_color: str, is_json: bool, is_coloured: bool
 ) -> None:
-    written = io.BytesIO()
+    root, written = logging.getLogger(), io.BytesIO()
+    for name in ("handlers", "level"):
+        monkeypatch.setattr(root, name, getattr(root, name))
     stream = io.TextIOWrapper(written, encoding="ascii")
     monkeypatch.setattr(stream, "isatty", lambda: on_terminal)
     monkeypatch.setattr(sys, "stderr", stream)
@@ -155,9 +148,6 @@ def test_log_format_depends_on_setting_and_terminal(
     # JSON is UTF-8 regardless of the locale.
     assert json.loads(line)["message"] == "云" if is_json else r"\u4e91" in line
     assert ("\x1b[" in line) == is_coloured
-
-
-# The systemd journal
 
 
 def stream_id(descriptor: int) -> str:
@@ -180,16 +170,10 @@ def test_only_the_stream_named_by_systemd_is_the_journal(tmp_path: Path) -> None
     [(logging.DEBUG, 7), (logging.INFO, 6), (logging.WARNING, 4), (logging.ERROR, 3), (logging.CRITICAL, 2)],
 )
 def test_each_line_begins_with_its_priority(level: int, priority: int) -> None:
-    try:
-        raise RuntimeError("failed\n<0>twice")
-    except RuntimeError:
-        record = logging.LogRecord("cloudconsole", level, __file__, 1, "<0>message", (), sys.exc_info())
-    lines = JournalFormat(PrettyFormat(coloured=False)).format(record).split("\n")
+    failure = record("<0>failed\n<0>twice", error=True, level=level)
+    lines = JournalFormat(PrettyFormat(coloured=False)).format(failure).split("\n")
     assert len(lines) > 2
     assert {line.partition(">")[0] for line in lines} == {f"<{priority}"}
-
-
-# Rate limiting
 
 
 @pytest.fixture
@@ -234,9 +218,6 @@ def test_kinds_are_forgotten_after_their_period(limiter: RateLimiter[str], secon
         limiter.allows(str(number))
         seconds.moment += 1
     assert len(limiter._used) == len(limiter._ends_at) == 10
-
-
-# Rate limiting of messages that repeat with every request
 
 
 class CollectingHandler(logging.Handler):
@@ -323,19 +304,15 @@ def test_different_failures_do_not_suppress_each_other(written: CollectingHandle
 
 
 def test_exceptions_are_distinguished_by_type_and_origin(written: CollectingHandler) -> None:
-    def here() -> None:
-        raise KeyError("x")
-
-    def there() -> None:
-        raise KeyError("x")
-
-    def elsewhere() -> None:
-        raise TypeError("x")
-
-    for number, function in enumerate((here, there, elsewhere, here, there, elsewhere)):
+    calls: list[Callable[[], object]] = [
+        lambda: dict[str, str]()["x"],
+        lambda: dict[str, str]()["x"],
+        lambda: int("x"),
+    ]
+    for number in range(6):
         try:
-            function()
-        except (KeyError, TypeError):
+            calls[number % 3]()
+        except (KeyError, ValueError):
             log.exception("call %d failed", number)
     assert written.messages == ["call 0 failed", "call 1 failed", "call 2 failed"]
 

@@ -25,54 +25,41 @@ class FakeChangeFeed:
 
     def __init__(self) -> None:
         self.latest = 1
-        self._all_version = 1
-        self._tenant_versions: dict[int, int] = {}
+        self._versions: dict[int | None, int] = {None: 1}
 
     def change(self, tenant: Tenant | None = None) -> None:
         self.latest += 1
-        if tenant is None:
-            self._all_version = self.latest
-        else:
-            self._tenant_versions[tenant.id] = self.latest
+        self._versions[None if tenant is None else tenant.id] = self.latest
 
     def tenant_version(self, tenant_id: int) -> int:
-        return max(self._all_version, self._tenant_versions.get(tenant_id, 0))
+        return max(self._versions[None], self._versions.get(tenant_id, 0))
 
 
-class Source:
-    """A cloud with a change feed, and an action on it that counts its reads."""
+class CachedSource:
+    """A response cache for an action that counts its reads, on a cloud with a change feed."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = 1_000_000) -> None:
         self.changes = FakeChangeFeed()
-        self.reads: list[tuple[int, tuple[str, ...]]] = []
+        self.read_count = 0
         self.expires_at = math.inf
         self.size = 0
-        self.fails = False
-        self.changes_during_read = False
+        self.fails = self.changes_during_read = False
+        self.clock = FakeClock(100)
+        cloud: Any = self
+        changes: Any = self.changes
+        cache = ResponseCache(changes, self.clock, standalone_metrics(), max_bytes)
+        self.runner = ActionRunner(Ports(cloud, cloud), cache, self.clock)
+        self._per_tenant = Handler(GET_URL_LIST, self._read, HANDLERS["GetUrlList"].cache_scope)
+        self._shared = Handler(GET_NEWS, self._read, HANDLERS["GetNews"].cache_scope)
 
-    async def read(self, _ports: Ports, tenant: Tenant, *parameters: str) -> CacheableResult[str]:
-        self.reads.append((tenant.id, parameters))
+    async def _read(self, _ports: Ports, tenant: Tenant, *parameters: str) -> CacheableResult[str]:
+        self.read_count += 1
         if self.fails:
             raise DomainNotFound
         if self.changes_during_read:
             self.changes.change()
-        return CacheableResult(
-            f"{len(self.reads)} for {tenant.username} {' '.join(parameters)}".ljust(self.size), self.expires_at
-        )
-
-
-class CachedSource:
-    """A response cache for a source."""
-
-    def __init__(self, max_bytes: int = 1_000_000) -> None:
-        self.source = Source()
-        self.clock = FakeClock(100)
-        cloud: Any = self.source
-        changes: Any = self.source.changes
-        cache = ResponseCache(changes, self.clock, standalone_metrics(), max_bytes)
-        self.runner = ActionRunner(Ports(cloud, cloud), cache, self.clock)
-        self._per_tenant = Handler(GET_URL_LIST, self.source.read, HANDLERS["GetUrlList"].cache_scope)
-        self._shared = Handler(GET_NEWS, self.source.read, HANDLERS["GetNews"].cache_scope)
+        text = f"{self.read_count} for {tenant.username} {' '.join(parameters)}"
+        return CacheableResult(text.ljust(self.size), self.expires_at)
 
     def get(self, *parameters: str, tenant: Tenant = ACME, shared: bool = False) -> str:
         return str(json.loads(self.body(*parameters, tenant=tenant, shared=shared))["data"]).strip()
@@ -80,10 +67,6 @@ class CachedSource:
     def body(self, *parameters: str, tenant: Tenant = ACME, shared: bool = False, language: Language = "en") -> bytes:
         handler = self._shared if shared else self._per_tenant
         return asyncio.run(self.runner.run(handler, tenant, parameters, language)).body
-
-    @property
-    def read_count(self) -> int:
-        return len(self.source.reads)
 
 
 @pytest.fixture
@@ -101,14 +84,14 @@ def test_only_a_change_of_the_tenant_or_of_all_invalidates_a_response(cached: Ca
     results = []
     for changed in (ACME, RIVAL, None, RIVAL):
         results.append(cached.get())
-        cached.source.changes.change(changed)
+        cached.changes.change(changed)
     assert [*results, cached.get()] == [f"{number} for acme" for number in (1, 2, 2, 3, 3)]
 
 
 def test_change_during_a_read_makes_it_stale(cached: CachedSource) -> None:
-    cached.source.changes_during_read = True
+    cached.changes_during_read = True
     cached.get()
-    cached.source.changes_during_read = False
+    cached.changes_during_read = False
     assert cached.get() == "2 for acme"
 
 
@@ -120,7 +103,7 @@ def test_change_during_a_read_makes_it_stale(cached: CachedSource) -> None:
 def test_response_is_reused_from_its_creation_until_it_expires(
     cached: CachedSource, expires_at: float, now: float, is_reused: bool
 ) -> None:
-    cached.source.expires_at = expires_at
+    cached.expires_at = expires_at
     cached.get()
     cached.clock.moment = now
     assert cached.get() == ("1 for acme" if is_reused else "2 for acme")
@@ -167,22 +150,19 @@ def test_cloud_data_is_cached_per_user_and_the_rest_per_tenant() -> None:
 
 def test_error_is_neither_cached_nor_replaced_by_an_older_response(cached: CachedSource) -> None:
     cached.get()
-    cached.source.fails = True
-    cached.source.changes.change()
+    cached.fails = True
+    cached.changes.change()
     for _ in range(2):
         with pytest.raises(DomainNotFound):
             cached.get()
-    cached.source.fails = False
+    cached.fails = False
     assert cached.get() == "4 for acme"
-
-
-# Memory
 
 
 def _with_capacity(count: int) -> CachedSource:
     """Return a cache for this number of responses of equal size."""
     cached = CachedSource(count * (1000 + ENTRY_OVERHEAD))
-    cached.source.size = 1000 - len(envelope.success(GET_URL_LIST.success, "en", b'""'))
+    cached.size = 1000 - len(envelope.success(GET_URL_LIST.success, "en", b'""'))
     return cached
 
 
@@ -200,14 +180,14 @@ def test_least_recently_used_entry_is_evicted() -> None:
 
 def test_response_too_large_to_cache_is_still_served() -> None:
     cached = _with_capacity(3)
-    cached.source.size = 100_000
+    cached.size = 100_000
     assert (cached.get("a"), cached.get("a")) == ("1 for acme a", "2 for acme a")
 
 
 def test_renewing_one_entry_evicts_no_other() -> None:
     cached = _with_capacity(3)
     cached.get("stays")
-    cached.source.expires_at = 0
+    cached.expires_at = 0
     for _ in range(20):
         cached.get("renewed")
     reads = cached.read_count

@@ -1,4 +1,4 @@
-"""A minimal browser: parses pages, fills in and submits their forms, and follows redirects."""
+"""All paths of the admin UI, and a minimal browser: it parses pages, submits their forms and follows redirects."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -6,9 +6,27 @@ from typing import Final
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, TreeBuilder
 
+from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES
+from cloudconsole.server.commands.admin.accounts import VERBS
 from tests.harness import FORM, ApiClient, InProcessTransport, Reply
 
 SIGN_IN: Final = "/admin/sign-in/"
+_VERBS: Final = {
+    entity.name: [one for one in (*entity.verbs, *(VERBS if entity is ACCOUNTS else ())) if one not in ("show", "list")]
+    for entity in ENTITY_TYPES
+}
+
+POSTS: Final = [f"/admin/{name}/{verb}/" for name, verbs in _VERBS.items() for verb in verbs] + ["/admin/sign-out/"]
+"""Paths that change something, except the sign-in."""
+
+GETS: Final = [
+    "/admin/",
+    "/admin/audit/",
+    *(f"/admin/{entity.name}/" for entity in ENTITY_TYPES),
+    *(f"/admin/{entity.name}/one/" for entity in ENTITY_TYPES),
+    *(path for path in POSTS if not path.endswith(("/change/", "/sign-out/"))),
+]
+"""Paths that show something, except the sign-in."""
 _VOID: Final = {"img", "input", "link", "meta"}
 
 
@@ -117,26 +135,19 @@ def _form(element: Element, by_id: dict[str, Element]) -> Form:
     return form
 
 
-@dataclass
 class Operator:
     """A client of the admin UI."""
 
-    transport: InProcessTransport
-    client: ApiClient = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.client = ApiClient(self.transport)
+    def __init__(self, transport: InProcessTransport) -> None:
+        self.transport = transport
+        self.client = ApiClient(transport)
 
     def get(self, path: str) -> Page:
         """Return a page, following redirects."""
         return self._follow(self.client.send("GET", path))
 
     def post(self, path: str, fields: dict[str, str], **headers: str) -> Reply:
-        sent = {
-            "Content-Type": FORM,
-            "Origin": self.transport.base,
-            **{k.replace("_", "-"): v for k, v in headers.items()},
-        }
+        sent = {"Content-Type": FORM, "Origin": self.transport.base} | headers
         return self.client.send("POST", path, sent, urlencode(fields).encode())
 
     def send(self, form: Form, **values: str | bool | None) -> Page:

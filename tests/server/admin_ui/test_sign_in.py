@@ -1,18 +1,30 @@
-"""Operator sign-in: separate from the login of tenants, and so are the sessions."""
+"""Operator sign-in: separate from the login of tenants, and so are the sessions; rights that end during a change."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from cloudconsole.operator.entities import ENTITY_TYPES
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
+from cloudconsole.server.admin_ui import database
+from cloudconsole.server.admin_ui import sessions as operator_sessions
 from cloudconsole.server.app import Console
+from cloudconsole.server.http.body import read_body
+from cloudconsole.server.http.request import Request
 from cloudconsole.store.tables import access_audit, login_failures, sessions, tenants
-from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
-from tests.server.admin_ui.pages import SIGN_IN, Operator, Page
-from tests.server.admin_ui.paths import GETS, POSTS
-from tests.server.http.helpers import change_account, drain_tasks, rows
-from tests.stores import settings_for
+from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport, Reply
+from tests.server.admin_ui.pages import GETS, POSTS, SIGN_IN, Operator, Page
+from tests.server.http.helpers import change_account, drain_tasks, record_replication_waits, rows
+from tests.stores import settings_for, write_transaction
+
+ADD = "/admin/tenant/add/"
+REVOCATIONS = [{"role": "tenant"}, {"disabled": True}, {"version": 1}]
+SIGNED_OUT: dict[str, object] = {}
+"""The account is unchanged; only the session has ended."""
 
 
 def message_of(page: Page) -> str:
@@ -26,7 +38,7 @@ def test_sign_in_returns_to_the_requested_page(anonymous: Operator) -> None:
     assert "Signed in as operator" in page.text
 
 
-def test_cookie_is_limited_to_the_admin_path(anonymous: Operator, transport: InProcessTransport) -> None:
+def test_cookie_is_limited_to_the_admin_path(anonymous: Operator) -> None:
     form = anonymous.get("/admin/").form(SIGN_IN)
     reply = anonymous.post(SIGN_IN, form.filled(username="operator", password="console-operator"))
     assert (reply.status, list(reply.set_cookies)) == (303, ["operatorid"])
@@ -95,9 +107,7 @@ def test_incomplete_sign_in_form_is_shown_again(anonymous: Operator, missing: st
     assert (page.status, f"The field '{missing}' is required." in page.text) == (400, True)
 
 
-def test_throttle_is_shared_with_tenant_logins_and_shows_the_wait(
-    anonymous: Operator, anonymous_client: ApiClient
-) -> None:
+def test_throttle_shared_with_tenant_logins_shows_the_wait(anonymous: Operator, anonymous_client: ApiClient) -> None:
     for _ in range(10):
         anonymous.sign_in("demo", "wrong")
     page = anonymous.sign_in("demo", "console-demo")
@@ -126,19 +136,9 @@ def test_cross_origin_sign_in_is_rejected(anonymous: Operator) -> None:
 def test_sign_in_redirects_to_admin_pages_only(anonymous: Operator) -> None:
     form = anonymous.get("/admin/").form(SIGN_IN)
     longest = "/admin/tenant/?prefix=" + "x" * (2000 - len("/admin/tenant/?prefix="))
-    for path, location in {
-        "https://evil.example/": "/admin/",
-        "//evil.example/admin/": "/admin/",
-        "/admin/../api/": "/admin/",
-        "/\\evil.example": "/admin/",
-        "/admin/no-such/": "/admin/",
-        "/admin/sign-out/": "/admin/",
-        "/admin/tenant/?\r\nSet-Cookie: a=b": "/admin/",
-        "/docs/": "/admin/",
-        "javascript:alert(1)": "/admin/",
-        longest: longest,
-        f"{longest}x": "/admin/",
-    }.items():
+    others = ["https://evil.example/", "//evil.example/admin/", "/admin/../api/", "/\\evil.example", f"{longest}x"]
+    others += ["/docs/", "/admin/no-such/", "/admin/sign-out/", "/admin/tenant/?\r\nSet-Cookie: a=b", "javascript:x"]
+    for path, location in {longest: longest, **dict.fromkeys(others, "/admin/")}.items():
         sent = form.filled(username="operator", password="console-operator", next=path)
         assert anonymous.post(SIGN_IN, sent).header("location") == location
 
@@ -183,14 +183,9 @@ def test_form_without_session_reports_that_nothing_changed(anonymous: Operator) 
 
 
 def test_only_an_operator_session_opens_a_page(demo: ApiClient) -> None:
-    session_id = demo.cookies["sessionid"]
+    tenant = demo.cookies["sessionid"]
     for path in GETS:
-        for cookies in (
-            {},
-            {"sessionid": session_id},
-            {"operatorid": session_id},
-            {"operatorid": "o" + session_id[1:]},
-        ):
+        for cookies in ({}, {"sessionid": tenant}, {"operatorid": tenant}, {"operatorid": "o" + tenant[1:]}):
             reply = ApiClient(demo.transport, dict(cookies)).send("GET", path)
             assert (reply.status, (reply.header("location") or "").startswith(SIGN_IN)) == (303, True), path
 
@@ -211,18 +206,8 @@ def test_operator_session_is_not_a_tenant_session(operator: Operator) -> None:
     assert client.call("GetUsageLimits").error == "login_required"
 
 
-def test_both_session_kinds_coexist_in_one_browser(operator: Operator) -> None:
-    assert operator.client.login().status == 200
-    assert operator.client.call("GetUsageLimits").status == 200
-    assert operator.get("/admin/").heading == "Overview"
-    assert operator.client.logout().status == 200
-    assert operator.get("/admin/").heading == "Overview"
-
-
-@pytest.mark.parametrize("change", [{"role": "tenant"}, {"disabled": True}, {"version": 1}], ids=str)
-def test_losing_operator_rights_ends_the_session_at_once(
-    operator: Operator, data: Path, change: dict[str, object]
-) -> None:
+@pytest.mark.parametrize("change", REVOCATIONS, ids=str)
+def test_losing_operator_rights_ends_the_session(operator: Operator, data: Path, change: dict[str, object]) -> None:
     change_account(data, "operator", **change)
     assert operator.get("/admin/").heading == "Sign in"
 
@@ -242,3 +227,56 @@ def test_admin_ui_can_be_disabled(data: Path, clock: FakeClock) -> None:
         assert transport.send("GET", path, []).error == "not_found"
     assert transport.send("POST", SIGN_IN, [("Content-Type", FORM)], b"a=b").error == "not_found"
     transport.close()
+
+
+@pytest.mark.parametrize(("name", "succeeds"), [("fresh", True), ("demo", False)])
+def test_response_waits_for_replicas_even_if_rejected(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, name: str, succeeds: bool
+) -> None:
+    """A rejection may be based on a very recent change by another replica."""
+    add = operator.get(ADD).form(ADD)
+    waits = record_replication_waits(monkeypatch)
+    assert (operator.post(ADD, add.filled(name=name)).status == 303) is succeeds
+    assert len(waits) == 1
+
+
+@pytest.mark.parametrize("revocation", [*REVOCATIONS, SIGNED_OUT], ids=str)
+def test_operator_revoked_during_upload_changes_nothing(
+    operator: Operator, data: Path, monkeypatch: pytest.MonkeyPatch, revocation: dict[str, object]
+) -> None:
+    async def read_and_revoke(request: Request, limit: int) -> bytes:
+        body = await read_body(request, limit)
+        revoke(data, revocation)
+        return body
+
+    form = operator.get(ADD).form(ADD)
+    monkeypatch.setattr(operator_sessions, "read_body", read_and_revoke)
+    assert_rejected(operator.post(ADD, form.filled(name="late")), data)
+
+
+@pytest.mark.parametrize("revocation", REVOCATIONS, ids=str)
+def test_operator_revoked_before_the_transaction_changes_nothing(
+    operator: Operator, data: Path, monkeypatch: pytest.MonkeyPatch, revocation: dict[str, object]
+) -> None:
+    """As while the change waits for the write lock."""
+
+    def revoke_first(*arguments: Any, **options: Any) -> AbstractContextManager[OperatorTransaction]:
+        revoke(data, revocation)
+        return operator_transaction(*arguments, **options)
+
+    form = operator.get(ADD).form(ADD)
+    monkeypatch.setattr(database, "operator_transaction", revoke_first)
+    assert_rejected(operator.post(ADD, form.filled(name="late")), data)
+
+
+def revoke(data: Path, revocation: dict[str, object]) -> None:
+    if revocation is not SIGNED_OUT:
+        change_account(data, "operator", **revocation)
+        return
+    with write_transaction(data, "activity") as connection:
+        connection.execute(delete(sessions))
+
+
+def assert_rejected(reply: Reply, data: Path) -> None:
+    assert (reply.status, (reply.header("location") or "").startswith(SIGN_IN)) == (303, True)
+    assert "late" not in {row.name for row in rows(data, tenants)}

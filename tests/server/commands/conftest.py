@@ -11,6 +11,7 @@ import pytest
 
 from cloudconsole.cli.main import main
 from tests.stores import database_flags
+from tests.terminal import Terminal
 
 
 class CommandResult(NamedTuple):
@@ -38,3 +39,13 @@ def cloudconsole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         return CommandResult(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def admin(cloudconsole: Run, data: Path) -> Run:
+    """Run `cloudconsole admin` on the test's store."""
+    return lambda *arguments, **options: cloudconsole("admin", *arguments, "--data", data, **options)
+
+
+def admin_on_terminal(data: Path, *arguments: str, **environment: str) -> Terminal:
+    return Terminal(data.parent, "admin", *arguments, "--data", str(data), *database_flags(data), **environment)

@@ -25,6 +25,10 @@ UNTRUSTED = "a\x1b[2Jb\x9bc\u202ed\ne"
 FAULT = problem(UNTRUSTED, UNTRUSTED, UNTRUSTED)
 
 
+def fixed_check(findings: list[Finding]) -> Check:
+    return Check(lambda _context: iter(findings))
+
+
 @pytest.fixture
 def three_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the checks; two of these have the same finding, with text that must not control the terminal."""
@@ -32,10 +36,6 @@ def three_checks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(CHECKS, name)
     for name, findings in {"one": [ok("fine"), warning("odd", "look")], "two": [FAULT], "three": [FAULT]}.items():
         monkeypatch.setitem(CHECKS, name, fixed_check(findings))
-
-
-def fixed_check(findings: list[Finding]) -> Check:
-    return Check(lambda _context: iter(findings))
 
 
 @pytest.mark.usefixtures("three_checks")
@@ -76,13 +76,8 @@ def test_fix_command_is_on_its_own_line_with_the_given_flags(
     monkeypatch.setattr(doctor, "SystemClock", lambda: FakeClock(SAMPLE_TIME))
     lines = cloudconsole("doctor", "--data", data, "--config", config, "--quick").out.splitlines()
     index = lines.index("warning  login throttle: logins of demo from 192.0.2.7 are throttled")
-    command = "admin account clear-throttle demo"
-    assert (
-        lines[index + 2] == f"           {sys.executable} -m cloudconsole {command} --config '{config}' --data {data}"
-    )
-
-
-# Checks as a user of the cloud
+    command = f"cloudconsole admin account clear-throttle demo --config '{config}' --data {data}"
+    assert lines[index + 2] == f"           {sys.executable} -m {command}"
 
 
 @pytest.fixture
@@ -98,9 +93,7 @@ def flags(data: Path, *addresses: str) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("path", [None, "/v3/"])
-def test_services_are_checked_as_a_user_of_the_cloud(
-    cloudconsole: Run, data: Path, cloud: SmallCloud, path: str | None
-) -> None:
+def test_services_are_checked_as_a_user(cloudconsole: Run, data: Path, cloud: SmallCloud, path: str | None) -> None:
     login = ("--as", USER, "--password-stdin", *(() if path is None else ("--at", cloud.address + path)))
     done = cloudconsole(*flags(data, cloud.address), *login, stdin=PASSWORD.encode())
     assert (done.code, done.err) == (0, "")

@@ -8,9 +8,8 @@ from sqlalchemy import update
 
 from cloudconsole.spec.text_escaping import escape, format_cell
 from cloudconsole.store.tables import news, operator_audit
-from tests.server.commands.conftest import Run
-from tests.stores import database_flags, write_transaction
-from tests.terminal import Terminal
+from tests.server.commands.conftest import Run, admin_on_terminal
+from tests.stores import write_transaction
 
 UNSAFE_TEXT = "a\x1b[2J\u202egnp\u2066.exe\x07\x9b1m\nb\tc"
 ESCAPED_TEXT = r"a\x1b[2J\u202egnp\u2066.exe\x07\x9b1m\nb\tc"
@@ -21,9 +20,8 @@ def nasty(data: Path) -> Path:
     """A store with control characters, which another program wrote."""
     with write_transaction(data, "cloud") as connection:
         connection.execute(update(news).values(title=UNSAFE_TEXT))
-        connection.execute(
-            update(operator_audit).values(actor=UNSAFE_TEXT, after=json.dumps({UNSAFE_TEXT: UNSAFE_TEXT}))
-        )
+        entry = {"actor": UNSAFE_TEXT, "after": json.dumps({UNSAFE_TEXT: UNSAFE_TEXT})}
+        connection.execute(update(operator_audit).values(entry))
     return data
 
 
@@ -42,35 +40,36 @@ def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert escape(shown) == shown
 
 
-@pytest.mark.parametrize("value", [UNSAFE_TEXT, {"key": UNSAFE_TEXT}, [UNSAFE_TEXT]])
-def test_table_cells_are_printable(value: object) -> None:
-    assert format_cell(value).isprintable()
+def test_table_cells_are_printable() -> None:
+    assert all(format_cell(value).isprintable() for value in (UNSAFE_TEXT, {"key": UNSAFE_TEXT}, [UNSAFE_TEXT]))
 
 
+@pytest.mark.usefixtures("nasty")
 @pytest.mark.parametrize("command", [("news", "list"), ("news", "show", "1"), ("audit",)], ids=" ".join)
-def test_text_output_escapes_control_characters(cloudconsole: Run, nasty: Path, command: tuple[str, ...]) -> None:
-    out = cloudconsole("admin", *command, "--data", nasty).out
+def test_text_output_escapes_control_characters(admin: Run, command: tuple[str, ...]) -> None:
+    out = admin(*command).out
     assert ESCAPED_TEXT in out
     assert all(character.isprintable() or character in "\t\n" for character in out)
 
 
-def test_json_preserves_control_characters_as_escapes(cloudconsole: Run, nasty: Path) -> None:
-    listed = cloudconsole("admin", "news", "list", "--json", "--data", nasty).out
-    shown = cloudconsole("admin", "news", "show", "1", "--json", "--data", nasty).out
+@pytest.mark.usefixtures("nasty")
+def test_json_preserves_control_characters_as_escapes(admin: Run) -> None:
+    listed = admin("news", "list", "--json").out
+    shown = admin("news", "show", "1", "--json").out
     assert {item["title"] for item in json.loads(listed)} == {json.loads(shown)["title"]} == {UNSAFE_TEXT}
     assert all(character.isprintable() or character == "\n" for character in listed + shown)
 
 
 def test_table_on_a_terminal_escapes_control_characters(nasty: Path) -> None:
-    terminal = Terminal(nasty.parent, "admin", "news", "show", "1", "--data", str(nasty), *database_flags(nasty))
+    terminal = admin_on_terminal(nasty, "news", "show", "1")
     assert terminal.end() == 0
     assert r"\x1b[2J\u202egnp" in terminal.shown
     assert "\x1b[2J" not in terminal.shown
 
 
 @pytest.mark.parametrize("command", [("tenant", "show", "a\x1b[2Jb"), ("import", "-")], ids=lambda words: words[0])
-def test_error_message_escapes_the_name(cloudconsole: Run, data: Path, command: tuple[str, ...]) -> None:
-    done = cloudconsole("admin", *command, "--data", data, stdin=b'{"a\\u001b[2Jb": 1}\n')
+def test_error_message_escapes_the_name(admin: Run, command: tuple[str, ...]) -> None:
+    done = admin(*command, stdin=b'{"a\\u001b[2Jb": 1}\n')
     assert done.code == 1
     assert r"a\x1b[2Jb" in done.err
     assert "\x1b" not in done.err

@@ -1,13 +1,21 @@
-"""`cloudconsole init`: create an empty store and its first operator, with a hidden password."""
+"""New stores: `cloudconsole init` with its hidden password, and the initial cloud that `serve` loads."""
 
+import argparse
 import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.commands import serve
+from cloudconsole.server.commands.serve import load_initial_cloud, read_initial_cloud
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import accounts, operator_audit, tenants
+from tests.conftest import SAMPLE_TIME
 from tests.harness import ApiClient, InProcessTransport
 from tests.server.commands.conftest import Run
 from tests.server.http.helpers import rows
@@ -44,15 +52,11 @@ def test_suggested_commands_have_the_same_settings(cloudconsole: Run, tmp_path: 
         assert f"  cloudconsole {command} --config '{file}'\n" in done.out
 
 
-def test_init_as_json(cloudconsole: Run, tmp_path: Path) -> None:
-    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", "--json", stdin=b"long enough, too\n")
-    assert json.loads(done.out) == {"store": str(tmp_path / "new"), "username": "operator", "tenant": "provider"}
-
-
 def test_names_and_password_file_can_be_specified(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("password from a file\r\n")
     options = ("--username", "ann", "--tenant", "ops", "--password-file", tmp_path / "secret")
-    assert cloudconsole("init", "--data", tmp_path / "new", *options).code == 0
+    done = cloudconsole("init", "--data", tmp_path / "new", *options, "--json")
+    assert json.loads(done.out) == {"store": str(tmp_path / "new"), "username": "ann", "tenant": "ops"}
     assert stored_accounts(tmp_path / "new") == [("ann", "operator", "ops")]
     assert can_log_in(tmp_path / "new", "ann", "password from a file")
 
@@ -60,10 +64,7 @@ def test_names_and_password_file_can_be_specified(cloudconsole: Run, tmp_path: P
 def test_init_is_audited_without_the_password(cloudconsole: Run, tmp_path: Path) -> None:
     cloudconsole("init", "--data", tmp_path, "--password-stdin", stdin=b"hush-hush-hush")
     entries = rows(tmp_path, operator_audit)
-    assert [(entry.change, entry.subject) for entry in entries] == [
-        ("tenant.add", "provider"),
-        ("account.add", "operator"),
-    ]
+    assert [(row.change, row.subject) for row in entries] == [("tenant.add", "provider"), ("account.add", "operator")]
     assert "hush" not in str(entries)
     assert "argon2" not in str(entries)
 
@@ -71,10 +72,8 @@ def test_init_is_audited_without_the_password(cloudconsole: Run, tmp_path: Path)
 def test_store_with_accounts_is_rejected_and_unchanged(cloudconsole: Run, data: Path) -> None:
     before = (data / "cloud.db").read_bytes()
     done = cloudconsole("init", "--data", data, "--password-stdin", stdin=b"long enough, too")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == (
-        "cloudconsole: the store already has accounts; nothing was changed: use cloudconsole admin to add more\n"
-    )
+    message = "the store already has accounts; nothing was changed: use cloudconsole admin to add more"
+    assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {message}\n")
     assert (data / "cloud.db").read_bytes() == before
 
 
@@ -107,7 +106,36 @@ def test_rejected_init_creates_nothing(
     assert not (tmp_path / "new").exists()
 
 
-def test_password_cannot_be_an_argument(cloudconsole: Run, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        cloudconsole("init", "--data", tmp_path / "new", "--password", "x")
-    assert not (tmp_path / "new").exists()
+@pytest.fixture
+def load_sample(tmp_path: Path) -> Callable[[], Settings]:
+    """Load the sample into an empty store, as `serve` does."""
+    prepare(tmp_path)
+    settings = Settings(data=tmp_path)
+    sample = read_initial_cloud(argparse.Namespace(sample=True, cloud=None), settings)
+    assert sample is not None
+
+    def load() -> Settings:
+        load_initial_cloud(sample, settings, int(SAMPLE_TIME))
+        return settings
+
+    return load
+
+
+def test_loading_the_initial_cloud_waits_for_replicas(
+    load_sample: Callable[[], Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[Settings]()
+    monkeypatch.setattr(serve, "wait_for_replicas", waits.append)
+    assert [load_sample()] == waits
+
+
+def test_concurrent_starts_load_the_sample_once(load_sample: Callable[[], Settings], tmp_path: Path) -> None:
+    start = Barrier(4)
+
+    def load(_number: int) -> None:
+        start.wait()
+        load_sample()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(load, range(4)))
+    assert [entry.change for entry in rows(tmp_path, operator_audit)] == ["load"]

@@ -6,20 +6,13 @@ from sqlite3 import connect
 
 import pytest
 
+from tests.e2e.processes import command
 from tests.older_stores import make_older
 from tests.server.commands.conftest import Run
 
 pytestmark = pytest.mark.embedded_only
 
-READING = [
-    "tenant list",
-    "tenant show demo",
-    "audit",
-    "audit --access",
-    "dump",
-    "dump out.yaml",
-    "prune --dry-run",
-]
+READING = ["tenant list", "tenant show demo", "audit", "audit --access", "dump", "dump out.yaml", "prune --dry-run"]
 WRITING = ["node add new", "import -", "backup b.tar", "recount", "prune", "end-sessions"]
 KEYPAIR = b'{"tenant": "demo", "id": "k-1", "kind": "keypair", "name": "key", "started": "2026-02-01T00:00:00Z"}\n'
 
@@ -48,39 +41,16 @@ def test_data_flag_is_rejected_if_settings_select_a_database(
     assert not (tmp_path / "new").exists()
 
 
-# Data directories that others can write to
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *(
-            f"admin {command}"
-            for command in (*READING, *WRITING, "load -", "import - --dry-run", "restore ok.tar --yes")
-        ),
-        "init --password-stdin",
-    ],
-)
-def test_world_writable_data_directory_is_rejected(cloudconsole: Run, data: Path, tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", [*READING, *WRITING, "load -", "import - --dry-run", "restore ok.tar --yes", None])
+def test_world_writable_store_is_rejected(cloudconsole: Run, data: Path, tmp_path: Path, command: str | None) -> None:
     assert cloudconsole("admin", "backup", "ok.tar", "--data", data).code == 0
     before = sorted(tmp_path.rglob("*"))
     data.chmod(0o777)
-    done = cloudconsole(*command.split(), "--data", data, stdin=b"version: 1\n")
+    words = ["init", "--password-stdin"] if command is None else ["admin", *command.split()]
+    done = cloudconsole(*words, "--data", data, stdin=b"version: 1\n")
     message = f"every user can write to the data directory {data} and replace its files: chmod o-w {data}"
     assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {message}\n")
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_doctor_reports_a_world_writable_data_directory(cloudconsole: Run, data: Path) -> None:
-    data.chmod(0o777)
-    problem = f"data directory: every user can write to the data directory {data} and replace its files"
-    out = cloudconsole("doctor", "--data", data, "--quick").out
-    assert f"problem  {problem}\n" in out
-    assert f"           chmod o-w {data}\n" in out
-    assert "chmod 700" not in out
-
-
-# Stores of an older version
 
 
 @pytest.fixture
@@ -141,3 +111,29 @@ def test_missing_access_audit_is_not_created(cloudconsole: Run, data: Path) -> N
     message = f"there is no {data}/activity.db: restore a backup, or start cloudconsole serve, which creates it"
     assert (done.code, done.err) == (1, f"cloudconsole: {message}\n")
     assert not (data / "activity.db").exists()
+
+
+NOWHERE = "postgresql://console{password}@127.0.0.1:1/cloud"
+WARNING = "cloudconsole: other users of this machine can see a password on the command line"
+
+
+@pytest.mark.parametrize("words", ["admin node list --database", "init --password-stdin --database", "admin copy-to"])
+@pytest.mark.parametrize(("password", "is_warned"), [(":secret-1", True), ("", False)])
+def test_password_in_a_flag_causes_a_warning(cloudconsole: Run, words: str, password: str, is_warned: bool) -> None:
+    done = cloudconsole(*words.split(), NOWHERE.format(password=password), stdin=b"long-enough-1\n")
+    assert done.code == 1
+    assert (WARNING in done.err) is is_warned
+    assert "secret-1" not in done.err
+
+
+def test_serve_warns_about_a_password_in_a_flag() -> None:
+    done = command("serve", "--port", "0", "--database", NOWHERE.format(password=":secret-1"))
+    assert done.returncode == 1
+    assert WARNING in done.stderr
+
+
+def test_password_in_a_variable_causes_no_warning(cloudconsole: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOUDCONSOLE_DATABASE", NOWHERE.format(password=":secret-1"))
+    done = cloudconsole("admin", "node", "list")
+    assert done.code == 1
+    assert WARNING not in done.err

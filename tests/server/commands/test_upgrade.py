@@ -33,7 +33,7 @@ def is_ready_and_serves(transport: HttpTransport | InProcessTransport) -> bool:
     return [response.status for response in responses] == [200, 200, 200]
 
 
-def test_a_compatible_migration_keeps_running_servers_ready(cloudconsole: Run, tmp_path: Path) -> None:
+def test_compatible_migration_keeps_servers_ready(cloudconsole: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     newer = NewerVersion(tmp_path / "newer", oldest_compatible=CURRENT_REVISION)
     with running_server(tmp_path) as server:
@@ -48,15 +48,13 @@ def test_a_compatible_migration_keeps_running_servers_ready(cloudconsole: Run, t
 
 
 @pytest.mark.embedded_only
-def test_an_incompatible_migration_makes_running_servers_unready(
-    cloudconsole: Run, data: Path, transport: InProcessTransport
-) -> None:
+def test_incompatible_migration_makes_servers_unready(admin: Run, data: Path, transport: InProcessTransport) -> None:
     make_newer(data, oldest_compatible=NEWER_REVISION)
     ready, alive = (transport.send("GET", path, []) for path in ("/readyz", "/healthz"))
     assert (ready.status, ready.error, alive.status) == (503, "unavailable", 200)
     reason = f"revision {NEWER_REVISION}, which this version (revision {CURRENT_REVISION}) cannot serve"
     assert reason in ready.envelope["message"]
-    done = cloudconsole("admin", "node", "add", "new", "--data", data)
+    done = admin("node", "add", "new")
     assert (done.code, f"newer Cloud Console (revision {NEWER_REVISION})" in done.err) == (1, True)
 
 
@@ -68,5 +66,5 @@ def test_a_migration_at_start_is_logged_and_audited(cloudconsole: Run, fast_hash
     assert migrations(cloudconsole, tmp_path / "data") == [(os_user_name(), "0002", CURRENT_REVISION)]
 
 
-def test_migrate_reports_the_revision(cloudconsole: Run, data: Path) -> None:
-    assert f"are up to date (revision {CURRENT_REVISION})\n" in cloudconsole("admin", "migrate", "--data", data).out
+def test_migrate_reports_the_revision(admin: Run) -> None:
+    assert f"are up to date (revision {CURRENT_REVISION})\n" in admin("migrate").out

@@ -39,8 +39,7 @@ def fail_logins(
     data: Path, username: str, network: str, times: int = login_throttle.USER_FAILURES, now: float = SAMPLE_TIME
 ) -> None:
     row = f"('{network}', x'{hash_username(username).hex()}', {int(now) - 10})"
-    rows = ", ".join([row] * times)
-    execute(data, "activity", f"INSERT INTO login_failures (network, user_hash, at) VALUES {rows}")
+    execute(data, "activity", f"INSERT INTO login_failures (network, user_hash, at) VALUES {', '.join([row] * times)}")
 
 
 def levels(findings: list[Finding]) -> list[str]:

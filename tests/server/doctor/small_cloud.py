@@ -15,17 +15,11 @@ SERVICE_PATHS = {
     "image": "/image/v2",
     "load-balancer": "/balancer/v2",
 }
-SERVER = {
-    "id": "s1",
-    "status": "ACTIVE",
-    "flavor": {"original_name": "m1.small", "vcpus": 1, "ram": 2048},
-    "updated": "2026-11-15T02:21:10Z",
-}
+FLAVOR = {"original_name": "m1.small", "vcpus": 1, "ram": 2048}
+SERVER = {"id": "s1", "status": "ACTIVE", "flavor": FLAVOR, "updated": "2026-11-15T02:21:10Z"}
 RESPONSES: dict[str, Any] = {
     "/compute/v2.1/limits": {"limits": {}},
-    "/compute/v2.1/flavors/detail": {
-        "flavors": [{"id": "1", "name": "m1.small", "vcpus": 1, "ram": 2048, "disk": 20}],
-    },
+    "/compute/v2.1/flavors/detail": {"flavors": [{"id": "1", "name": "m1.small", "vcpus": 1, "ram": 2048, "disk": 20}]},
     "/compute/v2.1/servers/detail": {"servers": [SERVER]},
     "/volume/v3/p1/limits": {"limits": {}},
     "/volume/v3/p1/types": {"volume_types": [{"id": "t1", "name": "fast"}]},
@@ -48,13 +42,9 @@ class SmallCloud(FakeCloud):
 
     def set_catalog(self, *, regions: tuple[str, ...], without: tuple[str, ...] = (), project: bool = True) -> None:
         """Set the token and catalog that Keystone returns for a login."""
+        public = {"interface": "public"}
         catalog = [
-            {
-                "type": kind,
-                "endpoints": [
-                    {"interface": "public", "region_id": region, "url": self.address + path} for region in regions
-                ],
-            }
+            {"type": kind, "endpoints": [{**public, "region_id": name, "url": self.address + path} for name in regions]}
             for kind, path in SERVICE_PATHS.items()
             if kind not in without
         ]

@@ -1,1 +1,0 @@
-"""Tests of the metrics and logs of a running console."""

@@ -21,21 +21,16 @@ class MetricsPage:
 
     def by_label(self, name: str, label: str) -> dict[str, float]:
         """Nonzero values of a metric with one label."""
-        found = {
-            dict(labels)[label]: value
-            for (known, labels), value in self.samples.items()
-            if known == f"cloudconsole_{name}"
-        }
-        return {key: value for key, value in found.items() if value}
+        return {dict(labels)[label]: value for labels, value in self._nonzero(name)}
 
     def requests(self) -> dict[tuple[str, str], float]:
         """Nonzero request counts by operation and outcome."""
-        found = {
-            (dict(labels)["operation"], dict(labels)["outcome"]): value
-            for (name, labels), value in self.samples.items()
-            if name == "cloudconsole_requests_total"
-        }
-        return {key: value for key, value in found.items() if value}
+        found = ((dict(labels), value) for labels, value in self._nonzero("requests_total"))
+        return {(labels["operation"], labels["outcome"]): value for labels, value in found}
+
+    def _nonzero(self, name: str) -> list[tuple[frozenset[tuple[str, str]], float]]:
+        samples = self.samples.items()
+        return [(labels, value) for (known, labels), value in samples if value and known == f"cloudconsole_{name}"]
 
     def buckets(self, name: str, **labels: str) -> list[float]:
         """A histogram's buckets in the order of their bounds."""

@@ -30,9 +30,8 @@ def clock() -> FakeClock:
     return FakeClock(time.time())
 
 
-def test_every_family_is_exposed_with_its_help_and_type(
-    settings: Settings, shared_metrics: SharedMetrics, transport: InProcessTransport
-) -> None:
+@pytest.mark.usefixtures("transport")
+def test_every_family_is_exposed_with_its_help_and_type(settings: Settings, shared_metrics: SharedMetrics) -> None:
     shared_metrics.worker(0).set(layout.CERTIFICATE_EXPIRY, 1)
     text = page_text(shared_metrics, settings)
     found = {family.name: family for family in text_string_to_metric_families(text)}
@@ -46,9 +45,7 @@ def test_every_family_is_exposed_with_its_help_and_type(
     assert text.endswith("\n")
 
 
-def test_requests_are_counted_by_operation_and_outcome(
-    transport: InProcessTransport, anonymous_client: ApiClient, scrape: Scrape
-) -> None:
+def test_requests_are_counted_by_operation_and_outcome(anonymous_client: ApiClient, scrape: Scrape) -> None:
     anonymous_client.call("GetNews")
     anonymous_client.open()
     anonymous_client.login("demo", "wrong")
@@ -58,14 +55,11 @@ def test_requests_are_counted_by_operation_and_outcome(
     anonymous_client.call("GetDomainDetail", domainId="no-such-domain")
     anonymous_client.call("GetDomainDetail")
     anonymous_client.send("POST", "/api/", {"Content-Type": JSON}, b"{}")
-    anonymous_client.send("HEAD", "/api/")
-    anonymous_client.send("GET", "/api")
-    anonymous_client.send("OPTIONS", "/api/")
-    anonymous_client.send("DELETE", "/api/")
-    anonymous_client.send("GET", "/")
+    for method in ("HEAD", "OPTIONS", "DELETE"):
+        anonymous_client.send(method, "/api/")
+    for path in ("/api", "/", "/healthz", "/readyz"):
+        anonymous_client.send("GET", path)
     anonymous_client.send("GET", "/api/", {"Host": "evil.example"})
-    anonymous_client.send("GET", "/healthz")
-    anonymous_client.send("GET", "/readyz")
     anonymous_client.logout()
     assert scrape().requests() == {
         ("GetNews", "ok"): 2,
@@ -87,9 +81,7 @@ def test_requests_are_counted_by_operation_and_outcome(
     }
 
 
-def test_duration_counts_match_request_counts(
-    transport: InProcessTransport, anonymous_client: ApiClient, scrape: Scrape
-) -> None:
+def test_duration_counts_match_request_counts(anonymous_client: ApiClient, scrape: Scrape) -> None:
     anonymous_client.login()
     for action in ("GetNews", "GetFlavors", "GetNews", "Nothing", "GetNews"):
         anonymous_client.call(action)
@@ -110,13 +102,14 @@ def test_a_disconnected_client_is_counted(transport: InProcessTransport, scrape:
     async def send(_message: object) -> None:
         raise AssertionError("unexpected response")
 
+    headers = [(b"host", b"localhost"), (b"content-length", b"5")]
     scope = {
         "type": "http",
         "method": "POST",
         "path": "/api/",
         "http_version": "1.1",
         "scheme": "http",
-        "headers": [(b"host", b"localhost"), (b"content-length", b"5")],
+        "headers": headers,
     }
     transport.gather(transport.console(scope, gone, send))
     assert scrape().requests() == {("api", "client_gone"): 1}
@@ -133,33 +126,21 @@ def test_all_logins_and_rejections_are_counted_by_reason(
     anonymous_client.send("GET", "/readyz")
     anonymous_client.login()
     page = scrape()
-    assert page.by_label("logins_total", "outcome") == {
-        "invalid_credentials": 10,
-        "too_many_requests": 1,
-        "unknown_region": 1,
-    }
-    assert page.by_label("rejections_total", "reason") == {
-        "invalid_credentials": 10,
-        "too_many_requests": 1,
-        "unknown_region": 1,
-        "login_required": 1,
-        "unavailable": 1,
-    }
+    reasons = {"invalid_credentials": 10, "too_many_requests": 1, "unknown_region": 1}
+    assert page.by_label("logins_total", "outcome") == reasons
+    assert page.by_label("rejections_total", "reason") == {**reasons, "login_required": 1, "unavailable": 1}
     shown = {sample.labels["reason"] for sample in page.families["cloudconsole_rejections"].samples}
     assert shown == set(layout.REJECTIONS)
 
 
-def test_sessions_and_accounts_are_counted_in_the_store(
-    transport: InProcessTransport, demo: ApiClient, scrape: Scrape
-) -> None:
+def test_sessions_and_accounts_are_counted(transport: InProcessTransport, demo: ApiClient, scrape: Scrape) -> None:
     other = ApiClient(transport)
     other.login("other", "console-other")
     assert scrape().value("sessions") == 2
     other.logout()
     page = scrape()
     assert page.value("sessions") == 1
-    assert page.value("accounts", state="enabled") == 3
-    assert page.value("accounts", state="disabled") == 0
+    assert page.by_label("accounts", "state") == {"enabled": 3}
     assert page.value("store_readable") == 1
 
 
@@ -194,7 +175,7 @@ def test_a_failing_store_is_unreadable(demo: ApiClient, data: Path, scrape: Scra
     assert page.value("rejections_total", reason="unavailable") == 1
 
 
-def test_a_missing_store_is_unreadable_and_not_created(settings: Settings, tmp_path: Path) -> None:
+def test_a_missing_store_is_unreadable_and_not_created(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     text = MetricsExposition(SharedMetrics(1), StoreGauges(settings_for(nowhere), SystemClock())).text()
     assert "cloudconsole_store_readable 0\n" in text
@@ -227,18 +208,16 @@ def test_upstream_requests_are_counted_by_service(shared_metrics: SharedMetrics,
         observer.failed("load-balancer", was_slow=True)
         observer.failed("identity", was_slow=False)
     page = scrape()
-    assert page.value("upstream_request_duration_seconds_count", service="load-balancer") == 2
+    assert page.by_label("upstream_request_duration_seconds_count", "service") == {"load-balancer": 2}
     assert page.value("upstream_request_duration_seconds_sum", service="load-balancer") == 0.004
-    assert page.value("upstream_request_duration_seconds_count", service="compute") == 0
     assert page.value("upstream_failures_total", service="load-balancer", reason="upstream_timeout") == 2
     assert page.value("upstream_failures_total", service="load-balancer", reason="upstream_failed") == 0
     assert page.value("upstream_failures_total", service="identity", reason="upstream_failed") == 2
     assert page.by_label("upstream_requests_in_flight", "service") == {"load-balancer": 4}
 
 
-def test_only_running_workers_are_counted(
-    transport: InProcessTransport, shared_metrics: SharedMetrics, scrape: Scrape
-) -> None:
+@pytest.mark.usefixtures("transport")
+def test_only_running_workers_are_counted(shared_metrics: SharedMetrics, scrape: Scrape) -> None:
     page = scrape()
     assert page.value("workers") == 1
     assert page.value("worker_resident_memory_bytes", worker="0") > 10_000_000

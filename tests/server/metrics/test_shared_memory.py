@@ -1,10 +1,13 @@
-"""Metrics in shared memory: one region per worker, whose counters survive restarts."""
+"""Metrics in shared memory: one region per worker, whose counters survive restarts; the lag of its event loop."""
 
+import asyncio
 import os
+from types import SimpleNamespace
 
 import pytest
 
-from cloudconsole.server.metrics import layout
+from cloudconsole.server.metrics import layout, loop_lag
+from cloudconsole.server.metrics.loop_lag import LoopLagMonitor
 from cloudconsole.server.metrics.shared_memory import SharedMetrics, WorkerMetrics
 from cloudconsole.spec.errors import ApiError
 
@@ -12,7 +15,8 @@ MILLISECOND = 1_000_000
 
 
 @pytest.fixture
-def shared_metrics() -> SharedMetrics:
+def shared_metrics(monkeypatch: pytest.MonkeyPatch) -> SharedMetrics:
+    monkeypatch.setattr(loop_lag, "INTERVAL_SECONDS", 0.01)
     return SharedMetrics(3)
 
 
@@ -104,3 +108,50 @@ def test_a_restarted_worker_keeps_counters_and_resets_gauges(shared_metrics: Sha
     assert shared_metrics.read()[1][layout.IN_FLIGHT] == 0
     assert shared_metrics.read()[1][layout.PROCESS] == os.getpid()
     assert counts(shared_metrics, "GetFlavors", "ok") == [0, 1000, 0]
+
+
+def lags(shared_metrics: SharedMetrics) -> list[int]:
+    start = layout.LOOP_LAG
+    return shared_metrics.read()[0][start : start + len(layout.SECONDS_BOUNDS) + 1]
+
+
+def test_readings_are_taken_repeatedly(shared_metrics: SharedMetrics) -> None:
+    async def main() -> None:
+        readings = asyncio.Queue[None]()
+        LoopLagMonitor(shared_metrics.worker(0), lambda: readings.put_nowait(None)).start()
+        async with asyncio.timeout(120):
+            for _ in range(3):
+                await readings.get()
+
+    asyncio.run(main())
+    assert sum(lags(shared_metrics)) >= 3
+
+
+def test_a_blocked_loop_is_measured(shared_metrics: SharedMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000
+
+    async def main() -> None:
+        nonlocal now
+        has_beaten = asyncio.Event()
+        LoopLagMonitor(shared_metrics.worker(0), has_beaten.set).start()
+        now += 10_000_000 + 250_000_001
+        async with asyncio.timeout(120):
+            await has_beaten.wait()
+
+    monkeypatch.setattr(loop_lag, "time", SimpleNamespace(perf_counter_ns=lambda: now))
+    asyncio.run(main())
+    assert shared_metrics.read()[0][layout.MAX_LAG] == 250_000_001
+    # Later beats are on time.
+    _on_time, *late = lags(shared_metrics)
+    assert late.index(1) == layout.SECONDS_BOUNDS.index(250_000_000)
+    assert sum(late) == 1
+
+
+def test_longest_lag_is_forgotten_after_a_while(shared_metrics: SharedMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_lag, "REMEMBERED_INTERVALS", 3)
+    monitor = LoopLagMonitor(shared_metrics.worker(0), lambda: None)
+    seen = []
+    for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):
+        monitor._record_lag(lag)
+        seen.append(shared_metrics.read()[0][layout.MAX_LAG])
+    assert seen == [1, 9, 9, 9, 9, 2, 3, 3, 3]

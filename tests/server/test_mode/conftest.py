@@ -1,7 +1,6 @@
 """One console in test mode for the whole suite, with its own clock, reset before every test."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -44,22 +43,15 @@ def demo(remote: HttpTransport) -> ApiClient:
     return client
 
 
-class Control:
-    """Send `POST /_test/<name>` with any headers and body."""
-
-    def __init__(self, transport: HttpTransport) -> None:
-        self._wire = transport
-
-    def __call__(self, name: str, body: bytes = b"{}", **headers: str) -> Reply:
-        sent = {"Content_Type": JSON, **headers}
-        pairs = [(key.replace("_", "-"), value) for key, value in sent.items()]
-        return self._wire.send("POST", f"/_test/{name}", pairs, body)
+Control = Callable[..., Reply]
 
 
 @pytest.fixture
 def control(remote: HttpTransport) -> Control:
-    return Control(remote)
+    """Send `POST /_test/<name>` with any headers and body."""
 
+    def post(name: str, body: bytes = b"{}", **headers: str) -> Reply:
+        sent = [(key.replace("_", "-"), value) for key, value in {"Content_Type": JSON, **headers}.items()]
+        return remote.send("POST", f"/_test/{name}", sent, body)
 
-def costs(client: ApiClient) -> Any:
-    return client.call("GetConsumptionsEstimated").data
+    return post

@@ -15,10 +15,9 @@ from tests.e2e.test_durability import assert_totals_right
 from tests.fork_server import ForkedProcess
 from tests.harness import ApiClient, HttpTransport, clean_environment, running_server
 from tests.operator import clouds
-from tests.server.commands.conftest import Run
+from tests.server.commands.conftest import Run, admin_on_terminal
 from tests.server.http.helpers import rows
-from tests.stores import database_flags, opened
-from tests.terminal import Terminal
+from tests.stores import opened
 
 LINE = '{"tenant": "demo", "id": "imp-%d", "kind": "floating_ip", "name": "ip %d", "started": "2026-02-01T00:00:00Z"}\n'
 FITS_QUOTA = 6
@@ -35,12 +34,6 @@ def imported(data: Path) -> int:
     return sum(row.id.startswith("imp-") for row in rows(data, resources))
 
 
-def test_import_prints_a_summary(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
-    done = cloudconsole("admin", "import", write(tmp_path, 5), "--data", data)
-    assert (done.code, done.out, done.err) == (0, "resources: 5 added, 0 already there\n", "")
-    assert imported(data) == 5
-
-
 @pytest.mark.parametrize(
     ("count", "stopped"),
     [
@@ -48,57 +41,46 @@ def test_import_prints_a_summary(cloudconsole: Run, data: Path, tmp_path: Path) 
         (0, "stopped at line 1: nothing was added; fix it and run the command again to continue\n"),
     ],
 )
-def test_invalid_line_says_how_to_continue(
-    cloudconsole: Run, data: Path, tmp_path: Path, count: int, stopped: str
-) -> None:
+def test_invalid_line_says_how_to_continue(admin: Run, data: Path, tmp_path: Path, count: int, stopped: str) -> None:
     file = write(tmp_path, count, end='{"tenant": "demo"}\n')
-    done = cloudconsole("admin", "import", file, "--data", data)
+    done = admin("import", file)
     assert (done.code, done.out) == (1, f"resources: {count} added, 0 already there\n{stopped}")
     assert done.err.splitlines()[0] == f"{file}:{count + 1}: id: is missing"
     assert imported(data) == count
 
 
-def test_summary_can_be_printed_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
-    cloudconsole("admin", "import", write(tmp_path, 1), "--data", data)
-    file = write(tmp_path, 2, end="[]\n")
-    done = cloudconsole("admin", "import", file, "--data", data, "--json")
+def test_standard_input_is_read_and_the_summary_printed_as_json(admin: Run, data: Path, tmp_path: Path) -> None:
+    admin("import", write(tmp_path, 1))
+    done = admin("import", "-", "--json", stdin=write(tmp_path, 2, end="[]\n").read_bytes())
     summary = json.loads(done.out)
     problems = summary.pop("problems")
     assert summary == {"added": 1, "existing": 1, "complete": False, "dry_run": False}
     assert [(problem["line"], problem["path"]) for problem in problems] == [(3, "")]
-    assert str(file) in done.err
+    assert done.err.startswith("standard input:3: ")
+    assert imported(data) == 2
 
 
-def test_import_reads_standard_input(cloudconsole: Run, data: Path) -> None:
-    content = LINE % (1, 1) + "nonsense\n"
-    done = cloudconsole("admin", "import", "-", "--data", data, stdin=content.encode())
-    assert done.err.startswith("standard input:2: is not JSON")
-    assert imported(data) == 1
-
-
-def test_a_dry_run_says_what_would_be_added(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
-    cloudconsole("admin", "import", write(tmp_path, 1), "--data", data)
-    done = cloudconsole("admin", "import", write(tmp_path, 3), "--data", data, "--dry-run")
+def test_a_dry_run_says_what_would_be_added(admin: Run, data: Path, tmp_path: Path) -> None:
+    admin("import", write(tmp_path, 1))
+    done = admin("import", write(tmp_path, 3), "--dry-run")
     assert (done.code, done.err) == (0, "")
     assert done.out == "resources: 2 would be added, 1 already there\ndry run: nothing was changed\n"
     assert imported(data) == 1
 
 
 @pytest.mark.parametrize(("count", "listed"), [(99, "99"), (150, "the first 100")])
-def test_dry_run_lists_the_first_hundred_invalid_lines(
-    cloudconsole: Run, data: Path, tmp_path: Path, count: int, listed: str
-) -> None:
+def test_dry_run_lists_a_hundred_invalid_lines(admin: Run, data: Path, tmp_path: Path, count: int, listed: str) -> None:
     with opened(data, "cloud") as engine:
         before = clouds.contents(engine)
     file = tmp_path / "invalid.jsonl"
     invalid = ['{"tenant": "demo"}\n', "nonsense\n", LINE.replace("demo", "nobody") % (0, 0)]
     file.write_text("".join(LINE % (number, number) + invalid[number % 3] for number in range(count)))
-    command = ("admin", "import", file, "--data", data, "--dry-run", "--force")
-    assert cloudconsole(*command).out == (
+    command = ("import", file, "--dry-run", "--force")
+    assert admin(*command).out == (
         f"resources: {count} would be added, 0 already there\n"
         f"invalid lines: {listed}; an import would stop at line 2\ndry run: nothing was changed\n"
     )
-    done = cloudconsole(*command, "--json")
+    done = admin(*command, "--json")
     summary = json.loads(done.out)
     assert (done.code, summary["added"]) == (1, count)
     lines = sorted({problem["line"] for problem in summary["problems"]})
@@ -108,71 +90,53 @@ def test_dry_run_lists_the_first_hundred_invalid_lines(
     assert not list(data.glob(".*"))
 
 
-def test_force_is_needed_over_quota(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+def test_force_is_needed_over_quota(admin: Run, data: Path, tmp_path: Path) -> None:
     file = write(tmp_path, FITS_QUOTA + 1)
-    assert cloudconsole("admin", "import", file, "--data", data).code == 1
+    assert admin("import", file).code == 1
     assert imported(data) == FITS_QUOTA
-    assert cloudconsole("admin", "import", file, "--data", data, "--force").code == 0
+    assert admin("import", file, "--force").code == 0
     assert imported(data) == FITS_QUOTA + 1
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "."])
-def test_unreadable_file_is_rejected(cloudconsole: Run, data: Path, tmp_path: Path, name: str) -> None:
-    done = cloudconsole("admin", "import", tmp_path / name, "--data", data)
+def test_unreadable_file_is_rejected(admin: Run, tmp_path: Path, name: str) -> None:
+    done = admin("import", tmp_path / name)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"cloudconsole: {tmp_path / name} cannot be read: ")
 
 
 def test_terminal_shows_a_progress_bar_and_a_summary(data: Path, tmp_path: Path) -> None:
-    terminal = Terminal(
-        tmp_path, "admin", "import", str(write(tmp_path, 5)), "--data", str(data), *database_flags(data)
-    )
+    terminal = admin_on_terminal(data, "import", str(write(tmp_path, 5)))
     assert terminal.end() == 0
     assert "lines/s" in terminal.shown
     assert "resources: 5 added" in terminal.shown
 
 
-# Imports that stop half-way
-
-
 @pytest.mark.parametrize(
-    ("counts", "options", "output"),
+    ("counts", "options", "counted", "stopped"),
     [
-        (
-            ImportCounts(2, 1),
-            (),
-            "resources: 2 added, 1 already there\nstopped after importing 3 lines: run the command again to continue\n",
-        ),
-        (
-            ImportCounts(),
-            (),
-            "resources: 0 added, 0 already there\nstopped before anything was added: run the command again\n",
-        ),
-        (
-            ImportCounts(2, 1),
-            ("--dry-run",),
-            "resources: 2 would be added, 1 already there\ninterrupted\ndry run: nothing was changed\n",
-        ),
+        (ImportCounts(2, 1), (), "2 added, 1 already there", "stopped after importing 3 lines: {again} to continue"),
+        (ImportCounts(), (), "0 added, 0 already there", "stopped before anything was added: {again}"),
+        (ImportCounts(2, 1), ("--dry-run",), "2 would be added, 1 already there", "interrupted\n{nothing}"),
     ],
 )
 def test_interrupted_import_says_how_to_continue(
-    cloudconsole: Run,
-    data: Path,
+    admin: Run,
     monkeypatch: pytest.MonkeyPatch,
     counts: ImportCounts,
     options: tuple[str, ...],
-    output: str,
+    counted: str,
+    stopped: str,
 ) -> None:
     stop_with(monkeypatch, counts, KeyboardInterrupt())
-    assert cloudconsole("admin", "import", "-", "--data", data, *options) == (130, output, "")
+    ending = stopped.format(again="run the command again", nothing="dry run: nothing was changed")
+    assert admin("import", "-", *options) == (130, f"resources: {counted}\n{ending}\n", "")
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_import_into_a_restored_store_is_incomplete(
-    cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
-) -> None:
+def test_import_into_a_restored_store_is_incomplete(admin: Run, monkeypatch: pytest.MonkeyPatch, as_json: bool) -> None:
     stop_with(monkeypatch, ImportCounts(2, 1), RestoredDuringImport())
-    done = cloudconsole("admin", "import", "-", "--data", data, *(["--json"] if as_json else []))
+    done = admin("import", "-", *(["--json"] if as_json else []))
     message = "the store was restored during the import, and imported lines may be gone: run the same command again"
     assert (done.code, done.err) == (1, f"cloudconsole: {message}\n")
     summary = {"added": 0, "existing": 0, "complete": False, "dry_run": False, "problems": []}
@@ -190,11 +154,11 @@ def stop_with(monkeypatch: pytest.MonkeyPatch, counts: ImportCounts, error: Base
 
 
 @pytest.mark.embedded_only
-def test_leftovers_of_a_killed_dry_run_are_removed(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_dry_run_are_removed(admin: Run, data: Path) -> None:
     leftovers = data / ".dry-run-abc"
     leftovers.mkdir()
     os.utime(leftovers, (0, 0))
-    assert cloudconsole("admin", "import", write(tmp_path, 1), "--data", data, "--dry-run").code == 0
+    assert admin("import", "-", "--dry-run").code == 0
     assert not leftovers.exists()
 
 

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 
 from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.store.sqlite import engine
-from cloudconsole.store.tables import tenants
 from tests.fork_server import run_forked
 from tests.harness import clean_environment
 from tests.operator.clouds import HEAD
 from tests.server.commands.conftest import Run
-from tests.stores import write_transaction
 
 SMALL = "version: 1\nnodes: [hk-1]\nnews: [{id: 1, date: 2026-01-01, title: 上线, url: 'https://example.com/'}]\n"
 KEYPAIR = "{id: k, kind: keypair, name: k, started: 2026-01-01}"
@@ -31,12 +28,9 @@ def in_own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("cloud.yaml").write_text(SMALL, encoding="utf-8")
 
 
-def newest_entry(cloudconsole: Run, data: Path | str) -> dict[str, Any]:
-    entry: dict[str, Any] = json.loads(cloudconsole("admin", "audit", "--data", data, "--json", "--limit", 1).out)[0]
+def newest_entry(admin: Run) -> dict[str, Any]:
+    entry: dict[str, Any] = json.loads(admin("audit", "--json", "--limit", 1).out)[0]
     return entry
-
-
-# Load
 
 
 @pytest.mark.embedded_only
@@ -61,11 +55,11 @@ def test_a_load_as_json(cloudconsole: Run, tmp_path: Path) -> None:
     assert again == {"changes": {}, "dry_run": False, "new_store": None}
 
 
-def test_dry_run_changes_nothing(cloudconsole: Run, data: Path) -> None:
-    before = cloudconsole("admin", "dump", "--data", data).out
-    done = cloudconsole("admin", "load", "cloud.yaml", "--data", data, "--dry-run", "--force")
+def test_dry_run_changes_nothing(admin: Run) -> None:
+    before = admin("dump").out
+    done = admin("load", "cloud.yaml", "--dry-run", "--force")
     assert done.out.endswith("dry run: nothing was changed\n")
-    assert cloudconsole("admin", "dump", "--data", data).out == before
+    assert admin("dump").out == before
 
 
 @pytest.mark.embedded_only
@@ -89,14 +83,11 @@ def test_flag_overrides_the_environment(cloudconsole: Run, monkeypatch: pytest.M
     assert "date: 2025-12-31T16:00:00Z" in cloudconsole("admin", "dump", "--data", "named").out
 
 
-def test_problems_are_listed_on_standard_error(cloudconsole: Run, data: Path) -> None:
+def test_problems_are_listed_on_standard_error(admin: Run) -> None:
     Path("bad.yaml").write_text("version: 1\nnodes: [a, a]\nnews: 5\n")
-    done = cloudconsole("admin", "load", "bad.yaml", "--data", data)
+    done = admin("load", "bad.yaml")
     assert (done.code, done.out) == (1, "")
-    assert done.err.splitlines() == [
-        "bad.yaml:2: nodes[1]: duplicates nodes[0] on line 2",
-        "bad.yaml:3: news: must be a list",
-    ]
+    assert done.err == "bad.yaml:2: nodes[1]: duplicates nodes[0] on line 2\nbad.yaml:3: news: must be a list\n"
 
 
 def test_problems_in_standard_input_name_it(cloudconsole: Run) -> None:
@@ -117,16 +108,6 @@ def test_audit_entry_names_the_source(cloudconsole: Run, source: str, subject: s
     assert (done.code, done.err) == (0, "")
     (entry,) = json.loads(cloudconsole("admin", "audit", "--data", "new", "--json").out)
     assert (entry["change"], entry["subject"]) == ("load", subject)
-
-
-def test_existing_names_are_accepted_only_in_their_own_store(cloudconsole: Run, data: Path) -> None:
-    with write_transaction(data, "cloud") as connection:
-        connection.execute(update(tenants).where(tenants.c.name == "other").values(name="other "))
-    assert cloudconsole("admin", "dump", "dump.yaml", "--data", data).code == 0
-    assert cloudconsole("admin", "load", "dump.yaml", "--data", data).out == "nothing to change\n"
-    done = cloudconsole("admin", "load", "dump.yaml", "--data", "new")
-    assert (done.code, Path("new").exists()) == (1, False)
-    assert done.err.endswith(".name: must not begin or end with a space\n")
 
 
 @pytest.mark.embedded_only
@@ -151,34 +132,31 @@ def test_failure_is_reported_in_one_line(cloudconsole: Run, arguments: str, mess
     assert message in done.err
 
 
-# Dump
-
-
 @pytest.mark.parametrize("arguments", [(), ("-",), ("/dev/stdout",), ("/dev/fd/1",)], ids=str)
-def test_dump_to_standard_output_is_audited(cloudconsole: Run, data: Path, arguments: tuple[str, ...]) -> None:
+def test_dump_to_standard_output_is_audited(admin: Run, arguments: tuple[str, ...]) -> None:
     before = sorted(Path().iterdir())
-    done = cloudconsole("admin", "dump", *arguments, "--data", data)
+    done = admin("dump", *arguments)
     assert (done.code, done.err, done.out[:19]) == (0, "", "# A cloud in a file")
     assert sorted(Path().iterdir()) == before
-    entry = newest_entry(cloudconsole, data)
+    entry = newest_entry(admin)
     assert (entry["actor"], entry["change"], entry["subject"]) == (os_user_name(), "dump", "standard output")
 
 
 @pytest.mark.parametrize("name", ["d.yaml", "./-"])
-def test_dump_to_a_file_is_private_and_audited(cloudconsole: Run, data: Path, name: str) -> None:
-    done = cloudconsole("admin", "dump", name, "--data", data)
+def test_dump_to_a_file_is_private_and_audited(admin: Run, name: str) -> None:
+    done = admin("dump", name)
     assert (done.code, done.out, done.err) == (0, "", "")
     assert Path(name).stat().st_mode & 0o777 == 0o600
-    assert newest_entry(cloudconsole, data)["subject"] == Path(name).name
-    assert Path(name).read_text(encoding="utf-8") == cloudconsole("admin", "dump", "--data", data).out
+    assert newest_entry(admin)["subject"] == Path(name).name
+    assert Path(name).read_text(encoding="utf-8") == admin("dump").out
 
 
-def test_dump_can_be_written_to_an_open_file(cloudconsole: Run, data: Path) -> None:
+def test_dump_can_be_written_to_an_open_file(admin: Run) -> None:
     """A shell passes `>(command)` as /dev/fd/N."""
     with tempfile.TemporaryFile() as target:
-        assert cloudconsole("admin", "dump", f"/dev/fd/{target.fileno()}", "--data", data).out == ""
+        assert admin("dump", f"/dev/fd/{target.fileno()}").out == ""
         os.lseek(target.fileno(), 0, os.SEEK_SET)
-        assert target.read().decode() == cloudconsole("admin", "dump", "--data", data).out
+        assert target.read().decode() == admin("dump").out
 
 
 @pytest.mark.embedded_only
@@ -188,21 +166,19 @@ def test_dump_is_utf_8_regardless_of_the_locale(data: Path) -> None:
 
 
 @pytest.mark.embedded_only
-def test_rejected_dump_and_backup_are_not_audited(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
-    before = newest_entry(cloudconsole, data)
-    assert cloudconsole("admin", "dump", tmp_path, "--data", data).code == 1
-    assert cloudconsole("admin", "backup", tmp_path, "--data", data).code == 1
-    assert newest_entry(cloudconsole, data) == before
+def test_rejected_dump_and_backup_are_not_audited(admin: Run, tmp_path: Path) -> None:
+    before = newest_entry(admin)
+    assert admin("dump", tmp_path).code == 1
+    assert admin("backup", tmp_path).code == 1
+    assert newest_entry(admin) == before
 
 
 @pytest.mark.embedded_only
-def test_locked_store_is_dumped_without_an_audit_entry(
-    cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_locked_store_is_dumped_without_an_audit_entry(admin: Run, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BUSY_SECONDS", 0)
     with closing(sqlite3.connect(data / "cloud.db", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
-        done = cloudconsole("admin", "dump", "--data", data)
+        done = admin("dump")
     assert done.out.startswith("# A cloud in a file")
     message = "dump finished but not recorded in the audit log: database is locked"
     assert (done.code, done.err) == (0, f"cloudconsole: {message}\n")
