@@ -8,6 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from cloudconsole import ConnectionFailed, Console, LoginRequired, NotFound, Session
+from cloudconsole.client.retry import RetryPolicy
+from cloudconsole.client.steps import Send
+from cloudconsole.spec.operations import LOGIN
 from tests.client.conftest import Connect, RetryClock, run_concurrently
 from tests.e2e.test_https import serving_https
 from tests.harness import RunningServer, client_ssl_context
@@ -152,6 +155,8 @@ class TestSessions:
         assert "console-demo" not in repr(demo)
         demo.login()
         assert all(cookie.value not in repr(demo.session) for cookie in demo.session.cookies)
+        sent = Send(LOGIN, {"Cookie": "sessionid=1"}, b"password=console-demo", RetryPolicy(1))
+        assert repr(sent) == f"Send({LOGIN.name!r}, ...)"
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import pwd
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from stat import S_IMODE
 
@@ -109,6 +111,13 @@ def test_no_store_is_read_in_an_unsafe_directory(data: Path) -> None:
     data.chmod(0o777)
     with pytest.raises(StoreError, match="every user can write to"):
         require_current(data, "cloud")
+
+
+def test_database_of_another_program_is_rejected(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "cloud.db")) as connection, connection:
+        connection.execute("CREATE TABLE tenants (something_else TEXT)")
+    with pytest.raises(StoreError, match=f"{tmp_path}/cloud.db does not belong to a Cloud Console store: pass"):
+        require_current(tmp_path, "cloud")
 
 
 def test_new_store_is_private_regardless_of_the_umask(tmp_path: Path) -> None:
