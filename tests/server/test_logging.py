@@ -31,7 +31,6 @@ from tests.harness import FakeClock
 
 ODD = 'a\nb\rc\x00\x1b[31m\x7f\x85\x9b\u2028\u2029\u202e\udc80é云\t"'
 
-
 SPACES = str.maketrans(dict.fromkeys("\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))), " "))
 
 
@@ -40,16 +39,14 @@ def is_visible(line: str) -> bool:
     return line.translate(SPACES).isprintable()
 
 
-def record(
-    message: str, *args: object, error: bool = False, level: int = logging.INFO, **fields: Any
-) -> logging.LogRecord:
+def record(text: str, *args: Any, error: bool = False, level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
     exc_info = None
     if error:
         try:
-            raise RuntimeError(message)
+            raise RuntimeError(text)
         except RuntimeError:
             exc_info = sys.exc_info()
-    log_record = logging.LogRecord("cloudconsole.tests", level, __file__, 1, message, args, exc_info)
+    log_record = logging.LogRecord("cloudconsole.tests", level, __file__, 1, text, args, exc_info)
     if fields:
         log_record.fields = fields
     return log_record

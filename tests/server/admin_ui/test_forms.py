@@ -346,10 +346,10 @@ def test_untouched_time_stays_exact(operator: Operator, data: Path) -> None:
     assert {row.published_at for row in rows(data, news)} == {1_740_967_201}
 
 
-@pytest.mark.parametrize(("verb", "path"), [("add", "add/"), ("change", "one/?key=hk-1")])
-def test_needless_force_is_not_audited(operator: Operator, data: Path, verb: str, path: str) -> None:
-    form = operator.get(f"/admin/node/{path}").form(f"/{verb}/")
-    operator.post(form.action, {**form.filled(name="hk-9"), "force": "on"})
+@pytest.mark.parametrize(("verb", "page"), [("add", "add"), ("change", "one"), ("disable", "disable")])
+def test_needless_force_is_not_audited(operator: Operator, data: Path, verb: str, page: str) -> None:
+    form = operator.get(f"/admin/node/{page}/?key=hk-1").form(f"/{verb}/")
+    operator.post(form.action, {**form.fields, "name": "hk-9", "force": "on"})
     assert rows(data, operator_audit)[-1].change == f"node.{verb}"
 
 

@@ -17,7 +17,7 @@ from cloudconsole.server.http.body import read_body
 from cloudconsole.server.http.request import Request
 from cloudconsole.store.tables import access_audit, login_failures, sessions, tenants
 from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport, Reply
-from tests.server.admin_ui.pages import GETS, POSTS, SIGN_IN, Operator, Page
+from tests.server.admin_ui.pages import GETS, POSTS, SIGN_IN, Operator
 from tests.server.http.helpers import change_account, drain_tasks, record_replication_waits, rows
 from tests.stores import settings_for, write_transaction
 
@@ -25,11 +25,6 @@ ADD = "/admin/tenant/add/"
 REVOCATIONS = [{"role": "tenant"}, {"disabled": True}, {"version": 1}]
 SIGNED_OUT: dict[str, object] = {}
 """The account is unchanged; only the session has ended."""
-
-
-def message_of(page: Page) -> str:
-    """Return the part of the page before the form, with the error message."""
-    return page.html[page.html.index("<main") : page.html.index('<form method="post"')]
 
 
 def test_sign_in_returns_to_the_requested_page(anonymous: Operator) -> None:
@@ -91,7 +86,8 @@ def test_all_failed_sign_ins_look_alike(anonymous: Operator, data: Path) -> None
     attempts = [("nobody", "wrong"), ("operator", "wrong"), ("demo", "console-demo"), ("<b>", "wrong")]
     pages = [anonymous.sign_in(*attempt) for attempt in attempts]
     assert {page.status for page in pages} == {401}
-    assert len({message_of(page) for page in pages}) == 1
+    # The error message is before the form.
+    assert len({page.html[page.html.index("<main") : page.html.index('<form method="post"')] for page in pages}) == 1
     assert not any("operatorid" in page.reply.set_cookies for page in pages)
     forms = [page.form(SIGN_IN) for page in pages]
     assert [form.fields["username"] for form in forms] == [username for username, _ in attempts]

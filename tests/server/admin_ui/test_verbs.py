@@ -30,10 +30,6 @@ class Case(NamedTuple):
     first: tuple[str, ...] = ()
     """A command to run first."""
 
-    @property
-    def id(self) -> str:
-        return f"{self.entity} {self.verb}"
-
 
 def case(entity: str, verb: str, key: str, *more_flags: str, first: str = "", **fields: str | bool | None) -> Case:
     """Return a case whose flags have the same names and values as the fields, besides `more_flags`."""
@@ -144,7 +140,7 @@ def newest_entry(directory: Path) -> dict[str, Any]:
     return {"actor": entry["actor"], "change": entry["change"], "subject": entry["subject"], **sides}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.entity} {case.verb}")
 def test_page_changes_and_audits_like_the_command(
     operator: Operator, data: Path, other: Path, command: Command, case: Case
 ) -> None:

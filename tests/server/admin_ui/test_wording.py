@@ -67,6 +67,7 @@ def test_latest_started_price_is_in_force() -> None:
         {**price, "from": "2025", "node": "hk-1", "type": "ssd"},
     ]
     assert price_states(records, "2027") == [None, "in force", "still to come", "in force", "in force"]
+    assert price_states([], "2027") == []
 
 
 def test_list_shows_which_prices_are_in_force(operator: Operator) -> None:

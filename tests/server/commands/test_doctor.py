@@ -20,7 +20,6 @@ from tests.terminal import Terminal
 
 pytestmark = pytest.mark.embedded_only
 
-
 UNTRUSTED = "a\x1b[2Jb\x9bc\u202ed\ne"
 FAULT = problem(UNTRUSTED, UNTRUSTED, UNTRUSTED)
 

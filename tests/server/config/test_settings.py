@@ -231,14 +231,11 @@ def test_invalid_variable_or_flag_is_reported_with_a_fix(name: str, text: str, f
 
 
 def test_environment_overrides_the_file_and_a_flag_overrides_both(file: Path) -> None:
-    environment = {variable("port"): "11", variable("workers"): "12"}
-    settings = from_file(file, "port = 1\nworkers = 2\nmax_body = 3000", environment, port="21")
-    assert (settings.port, settings.workers, settings.max_body) == (21, 12, 3000)
+    environment = {variable("port"): "11", variable("workers"): "12", variable("hosts"): ""}
+    content = 'port = 1\nworkers = 2\nmax_body = 3000\nhosts = ["a.example"]'
+    settings = from_file(file, content, environment, port="21")
+    assert (settings.port, settings.workers, settings.max_body, settings.hosts) == (21, 12, 3000, ())
     assert load_settings({variable("port"): "1111"}, {"port": None}).port == 1111
-
-
-def test_empty_list_in_the_environment_overrides_the_file(file: Path) -> None:
-    assert from_file(file, 'hosts = ["a.example"]', {variable("hosts"): ""}).hosts == ()
 
 
 def test_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,6 +324,8 @@ def test_all_errors_are_reported_together(file: Path) -> None:
 TLS = {"tls_certificate": "c.pem", "tls_key": "k.pem"}
 ORIGIN = {"public_origin": "https://console.example.com"}
 KEYSTONE_AND_DATABASE = {"identity": "keystone+https://a.example", "database": "postgresql:///c"}
+LOOPBACK = [{}, {"host": "::1"}, {"host": "LOCALHOST"}, {"hosts": "localhost,[::1]"}, {"public_origin": "http://[::1]"}]
+OTHERS = [*({"host": host} for host in ("0.0.0.0", "::", "a.example")), {"hosts": "localhost,a.example"}, ORIGIN]
 
 
 @pytest.mark.parametrize(
@@ -381,10 +380,6 @@ def test_password_in_a_database_url_is_never_shown(address: str) -> None:
     message = load_error({}, database=f"postgresql://{address}")
     assert "secret" not in message
     assert message.startswith("--database: ")
-
-
-LOOPBACK = [{}, {"host": "::1"}, {"host": "LOCALHOST"}, {"hosts": "localhost,[::1]"}, {"public_origin": "http://[::1]"}]
-OTHERS = [*({"host": host} for host in ("0.0.0.0", "::", "a.example")), {"hosts": "localhost,a.example"}, ORIGIN]
 
 
 @pytest.mark.parametrize(

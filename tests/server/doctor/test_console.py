@@ -26,6 +26,8 @@ from tests.server.doctor.conftest import Check
 
 TLS: dict[str, Any] = {"tls_certificate": CERTIFICATES / "ec.pem", "tls_key": CERTIFICATES / "ec-key.pem"}
 TLS_END = datetime(2126, 10, 22, 6, 25, 19, tzinfo=UTC).timestamp()
+ORIGIN = "http://console.example.com"
+CheckResponse = Callable[..., Finding]
 
 
 def test_stopped_console_is_a_warning(check: Check) -> None:
@@ -81,10 +83,6 @@ def test_untrusted_certificate_at_the_public_origin_is_a_problem(check: Check, o
     (finding,) = check("running console", port=over_tls.port, public_origin=origin, **TLS)
     assert finding.level == "problem"
     assert "certificate verify failed" in finding.text
-
-
-ORIGIN = "http://console.example.com"
-CheckResponse = Callable[..., Finding]
 
 
 def response(

@@ -32,17 +32,11 @@ UNNAMED_USER = 4711
 """A user id without a name."""
 
 
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a program that was started by its path."""
-    program = tmp_path / "my bin" / "cloudconsole"
-    program.parent.mkdir()
-    program.touch(mode=0o755)
-    monkeypatch.setattr(sys, "argv", [str(program), "doctor"])
-    return program
-
-
-def test_program_is_run_by_name_if_it_is_on_the_path(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_is_run_by_name_if_it_is_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "my bin" / "cloudconsole"
+    installed.parent.mkdir()
+    installed.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(installed), "doctor"])
     assert program() == [str(installed)]
     assert shell(*program(), "serve") == f"'{installed}' serve"
     monkeypatch.setenv("PATH", str(installed.parent))

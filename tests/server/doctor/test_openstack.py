@@ -21,6 +21,8 @@ from tests.harness import CERTIFICATES
 from tests.server.doctor.conftest import Check, execute, levels
 from tests.server.doctor.small_cloud import PASSWORD, SERVER, TOKEN, USER, SmallCloud
 
+QUOTAS = "/network/v2.0/quotas/p1/details.json"
+VERSION = {"version": {"id": "v3.14", "status": "stable"}}
 Diagnose = Callable[..., list[Finding]]
 
 
@@ -113,7 +115,7 @@ def test_slow_keystone_times_out(diagnose: Diagnose, cloud: SmallCloud, monkeypa
     cloud.resume()
 
 
-@pytest.mark.parametrize(("more", "text"), [({}, "project is not set"), ({"project": "main"}, "is not among them")])
+@pytest.mark.parametrize(("more", "text"), [({}, "project is not set"), ({"project": "main"}, "project main is not")])
 def test_user_without_a_project_is_reported_with_the_reason(
     diagnose: Diagnose, cloud: SmallCloud, more: dict[str, Any], text: str
 ) -> None:
@@ -145,9 +147,6 @@ def test_services_of_the_catalog_are_compared_with_the_endpoint(
 
 def test_prices_are_not_checked_without_a_known_region(diagnose: Diagnose) -> None:
     assert levels(diagnose(regions=("Elsewhere",))) == ["ok", "problem", "problem"]
-
-
-QUOTAS = "/network/v2.0/quotas/p1/details.json"
 
 
 @pytest.mark.parametrize(
@@ -251,8 +250,6 @@ def test_prices_are_not_checked_without_a_store(diagnose: Diagnose, tmp_path: Pa
 
 
 # Identity endpoints
-
-VERSION = {"version": {"id": "v3.14", "status": "stable"}}
 
 
 def keystone(address: str, **more: Any) -> tuple[IdentityEndpoint, ...]:

@@ -23,6 +23,8 @@ from tests.conftest import SAMPLE_TIME
 from tests.newer_version import CURRENT_REVISION, make_newer
 from tests.server.doctor.conftest import Check, execute, fail_logins, levels
 
+HOUR = int(SAMPLE_TIME) // 3600 * 3600
+
 
 def test_healthy_store_has_no_problems_and_is_not_changed(data: Path) -> None:
     data.chmod(0o700)
@@ -60,6 +62,11 @@ def test_low_disk_space_is_reported(
     monkeypatch.setattr(sqlite, "MIN_FREE", 1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=free))
     assert levels(check("data directory")) == [level]
+
+
+def test_world_writable_directory_is_one_problem(check: Check, data: Path) -> None:
+    data.chmod(0o777)
+    assert levels(check("data directory")) == ["problem"]
 
 
 def test_recent_directory_of_a_running_command_is_ok(check: Check, data: Path) -> None:
@@ -121,9 +128,6 @@ def test_large_write_ahead_log_is_a_warning(check: Check, data: Path, monkeypatc
         findings = check("databases")
     assert levels(findings) == ["ok", "warning"]
     assert "activity.db-wal has grown" in findings[1].text
-
-
-HOUR = int(SAMPLE_TIME) // 3600 * 3600
 
 
 def test_resources_without_a_price_are_reported_by_kind(check: Check, data: Path) -> None:

@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,15 @@ def test_a_rejected_request_is_logged_with_user_action_and_reason(
         ("refused", None, "other", "invalid_host"),
     ]
     assert [record.levelname for record in audit_log.records] == ["INFO", "WARNING", "INFO", "WARNING"]
+
+
+def test_behind_a_proxy_the_clients_address_is_logged(
+    settings: Settings, clock: FakeClock, audit_log: LoggerRecords
+) -> None:
+    transport = InProcessTransport(Console(replace(settings, proxies=(ip_network("127.0.0.1"),)), clock))
+    transport.send("GET", "/nowhere", [("X-Forwarded-For", "203.0.113.9")])
+    transport.close()
+    assert [fields["address"] for fields in audit_log.fields] == ["203.0.113.9"]
 
 
 def test_a_server_failure_is_logged_only_for_logins(demo: ApiClient, data: Path, audit_log: LoggerRecords) -> None:

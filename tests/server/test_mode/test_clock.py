@@ -16,6 +16,8 @@ from tests.harness import ApiClient, FakeClock, InProcessTransport
 from tests.server.test_mode.conftest import START, Control
 
 MOMENT = 1_767_229_170.0
+LAST_SECOND = "2026-04-15T12:59:59Z"
+"""The end of the last hour in which one of the sample's servers costs anything."""
 
 
 @pytest.fixture
@@ -112,10 +114,6 @@ def test_unseeded_tokens_use_system_randomness(settings: Settings, clock: FakeCl
     assert client.token.startswith(token.hex())
     assert anonymous == "a" + anonymous_bytes.hex()
     assert client.cookies["sessionid"] == "s" + session_bytes.hex()
-
-
-LAST_SECOND = "2026-04-15T12:59:59Z"
-"""The end of the last hour in which one of the sample's servers costs anything."""
 
 
 def clock_state(client: ApiClient) -> Any:

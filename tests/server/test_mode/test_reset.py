@@ -153,14 +153,12 @@ def post_control(transport: InProcessTransport, name: str, body: bytes = b"{}") 
     return transport.asend("POST", f"/_test/{name}", [("Content-Type", JSON)], body)
 
 
-@pytest.mark.parametrize(
-    ("password", "status", "table"), [("console-demo", 200, sessions), ("wrong", 401, login_failures)]
-)
+@pytest.mark.parametrize(("secret", "code", "table"), [("console-demo", 200, sessions), ("wrong", 401, login_failures)])
 def test_login_during_a_reset_leaves_nothing_in_the_store(
-    transport: InProcessTransport, data: Path, password: str, status: int, table: Table
+    transport: InProcessTransport, data: Path, secret: str, code: int, table: Table
 ) -> None:
-    replies = transport.gather(login(transport, password), post_control(transport, "reset"))
-    assert [reply.status for reply in replies] == [status, 200]
+    replies = transport.gather(login(transport, secret), post_control(transport, "reset"))
+    assert [reply.status for reply in replies] == [code, 200]
     assert rows(data, table) == []
 
 

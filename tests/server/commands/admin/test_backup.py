@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
@@ -254,10 +255,6 @@ def readable() -> Iterator[Path]:
         yield Path(name)
 
 
-def without_lock(data: Path, target: Path) -> None:
-    copytree(data, target, ignore=ignore_patterns("lock"))
-
-
 def with_wal(data: Path, target: Path) -> None:
     """As after a crash: the last change is only in the write-ahead log."""
     with closing(sqlite3.connect(data / "cloud.db")) as writer:
@@ -267,7 +264,7 @@ def with_wal(data: Path, target: Path) -> None:
         copytree(data, target)
 
 
-@pytest.mark.parametrize("copy_store", [copytree, without_lock, with_wal])
+@pytest.mark.parametrize("copy_store", [copytree, partial(copytree, ignore=ignore_patterns("lock")), with_wal])
 def test_read_only_store_is_backed_up(
     cloudconsole: Run, data: Path, tmp_path: Path, readable: Path, copy_store: Callable[[Path, Path], object]
 ) -> None:
