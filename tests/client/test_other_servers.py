@@ -101,6 +101,10 @@ class TestLogin:
         assert client.news() == []
         assert client.about().month_days is None
 
+    def test_description_needs_no_cookies(self, client: Console, scripted: Script) -> None:
+        scripted.opening = [envelope({"regions": ["r"]})]
+        assert client.about().regions == ("r",)
+
     def test_unencodable_password_is_not_disclosed(self, scripted: Script) -> None:
         with pytest.raises(ValueError, match="the password cannot be encoded") as raised:
             connect(scripted, password="sec\udc80ret")
