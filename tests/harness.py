@@ -11,13 +11,13 @@ import ssl
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol
 from urllib.parse import urlencode
 
 from argon2 import PasswordHasher
@@ -40,6 +40,19 @@ HeaderPairs = list[tuple[str, str]]
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 """Used only by these tests: one RSA and one EC, both for localhost and 127.0.0.1, valid until 2126."""
+
+
+Parameters = ParamSpec("Parameters")
+
+
+def async_test(test: Callable[Parameters, Coroutine[Any, Any, None]]) -> Callable[Parameters, None]:
+    """Run a test that is a coroutine in its own event loop; it fails instead of waiting forever."""
+
+    @wraps(test)
+    def run(*arguments: Parameters.args, **fixtures: Parameters.kwargs) -> None:
+        asyncio.run(asyncio.wait_for(test(*arguments, **fixtures), MAX_WAIT_SECONDS))
+
+    return run
 
 
 def client_ssl_context() -> ssl.SSLContext:

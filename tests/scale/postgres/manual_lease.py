@@ -1,10 +1,9 @@
 """A change lease over a real database, with a manual clock and manual polls; tests as coroutines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import wraps
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 import psycopg
 from cluster.postgres import PostgresServer
@@ -75,16 +74,6 @@ def execute(address: Dsn, *statements: str) -> None:
     with psycopg.connect(address.conninfo()) as connection:
         for statement in statements:
             connection.execute(statement)
-
-
-def async_test(function: Callable[Parameters, Coroutine[Any, Any, None]]) -> Callable[Parameters, None]:
-    """Run a test that is a coroutine on an event loop of its own."""
-
-    @wraps(function)
-    def test(*arguments: Parameters.args, **fixtures: Parameters.kwargs) -> None:
-        asyncio.run(function(*arguments, **fixtures))
-
-    return test
 
 
 @asynccontextmanager

@@ -14,11 +14,11 @@ from cloudconsole.store.postgres import change_log_reader, change_poller
 from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
+from tests.harness import async_test
 from tests.scale.postgres.manual_lease import (
     REPLACE_CHANGE_LOG,
     TIMEOUT,
     ManualLease,
-    async_test,
     execute,
     manual_lease,
     unavailable,

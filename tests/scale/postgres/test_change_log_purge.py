@@ -11,7 +11,8 @@ from cloudconsole.store.postgres.change_log_purge import CHECKPOINT_SECONDS, Log
 from cloudconsole.store.postgres.change_log_reader import RETENTION_SECONDS
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ReadConnection, connect
-from tests.scale.postgres.manual_lease import ManualClock, async_test, execute, manual_lease, wait_until
+from tests.harness import async_test
+from tests.scale.postgres.manual_lease import ManualClock, execute, manual_lease, wait_until
 
 ONE, TWO = 1, 2
 TENANTS = "INSERT INTO tenants (id, name) VALUES (1, 'one'), (2, 'two')"

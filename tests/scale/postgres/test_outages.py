@@ -28,8 +28,8 @@ from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
 from tests.fork_server import fork_context
-from tests.harness import ApiClient, HttpTransport, InProcessTransport, Reply
-from tests.scale.postgres.manual_lease import TIMEOUT, async_test
+from tests.harness import ApiClient, HttpTransport, InProcessTransport, Reply, async_test
+from tests.scale.postgres.manual_lease import TIMEOUT
 from tests.scale.sites import log_lines
 from tests.server.commands.conftest import Run
 

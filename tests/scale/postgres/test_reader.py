@@ -22,7 +22,8 @@ from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ConnectionPool
 from cloudconsole.store.postgres.reader import PostgresReader
 from cloudconsole.store.postgres.store import PostgresStore
-from tests.scale.postgres.manual_lease import REPLACE_CHANGE_LOG, TIMEOUT, async_test, execute, unavailable, wait_until
+from tests.harness import async_test
+from tests.scale.postgres.manual_lease import REPLACE_CHANGE_LOG, TIMEOUT, execute, unavailable, wait_until
 
 ADD = "INSERT INTO nodes (name) VALUES ('north')"
 NAMES = "SELECT name FROM nodes"

@@ -1,8 +1,7 @@
 """Helpers of the HTTP tests: requests with exactly the given headers, and access to the console's store."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from functools import wraps
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final, ParamSpec
@@ -21,16 +20,6 @@ from tests.stores import database_of, opened, write_transaction
 Parameters = ParamSpec("Parameters")
 
 PASSWORDS: Final = {"demo": "console-demo", "other": "console-other", "operator": "console-operator"}
-
-
-def in_event_loop(test: Callable[Parameters, Coroutine[Any, Any, None]]) -> Callable[Parameters, None]:
-    """Run an asynchronous test in its own event loop."""
-
-    @wraps(test)
-    def run(*args: Parameters.args, **options: Parameters.kwargs) -> None:
-        asyncio.run(test(*args, **options))
-
-    return run
 
 
 async def _no_body() -> Message:

@@ -8,7 +8,7 @@ import pytest
 
 from cloudconsole.server.http import load_shedding
 from cloudconsole.server.http.load_shedding import LoadShedder
-from tests.server.http.helpers import in_event_loop
+from tests.harness import async_test
 
 
 class Worker:
@@ -71,7 +71,7 @@ def worker() -> Worker:
     return Worker()
 
 
-@in_event_loop
+@async_test
 async def test_one_burst_is_no_overload_however_long_it_takes(worker: Worker) -> None:
     assert await worker.iterate(requests=200, work=0.2) == 200
     assert await worker.iterate(requests=300, work=0.3) == 300
@@ -79,7 +79,7 @@ async def test_one_burst_is_no_overload_however_long_it_takes(worker: Worker) ->
     assert not worker.load_shedder.active
 
 
-@in_event_loop
+@async_test
 async def test_successive_long_iterations_beyond_a_burst_are_overload(worker: Worker) -> None:
     assert await worker.iterate(requests=250, work=0.05) == 250
     assert await worker.iterate(requests=250, work=0.05) == 250
@@ -96,7 +96,7 @@ async def test_successive_long_iterations_beyond_a_burst_are_overload(worker: Wo
         pytest.param([(500, 0.05, 0.0), (1, 0.0001, 0.1)], id="bursts with pauses between them"),
     ],
 )
-@in_event_loop
+@async_test
 async def test_load_within_the_limits_is_no_overload(
     worker: Worker, iterations: list[tuple[int, float, float]]
 ) -> None:
@@ -105,7 +105,7 @@ async def test_load_within_the_limits_is_no_overload(
         assert not worker.load_shedder.active
 
 
-@in_event_loop
+@async_test
 async def test_persistent_moderate_load_becomes_overload(worker: Worker) -> None:
     iterations = 0
     while not worker.load_shedder.active:
@@ -114,7 +114,7 @@ async def test_persistent_moderate_load_becomes_overload(worker: Worker) -> None
     assert iterations > 2
 
 
-@in_event_loop
+@async_test
 async def test_under_overload_each_iteration_serves_within_its_own_budget(worker: Worker) -> None:
     await worker.become_overloaded()
     for _ in range(2):
@@ -122,7 +122,7 @@ async def test_under_overload_each_iteration_serves_within_its_own_budget(worker
         assert abs(served - load_shedding.BUDGET / 0.00001) <= 1
 
 
-@in_event_loop
+@async_test
 async def test_under_overload_small_groups_are_served_after_idle_time(worker: Worker) -> None:
     await worker.become_overloaded()
     await worker.iterate(requests=1000, work=0.1)
@@ -132,7 +132,7 @@ async def test_under_overload_small_groups_are_served_after_idle_time(worker: Wo
     assert not worker.load_shedder.active
 
 
-@in_event_loop
+@async_test
 async def test_idle_time_extends_the_budget_only_up_to_a_limit(worker: Worker) -> None:
     await worker.become_overloaded()
     await worker.iterate(requests=1000, work=0.1)
@@ -141,13 +141,13 @@ async def test_idle_time_extends_the_budget_only_up_to_a_limit(worker: Worker) -
     assert abs(served - (load_shedding.BUDGET + load_shedding.LATE) / 0.0001) <= 1
 
 
-@in_event_loop
+@async_test
 async def test_each_iteration_serves_a_minimum_of_requests(worker: Worker) -> None:
     await worker.become_overloaded()
     assert await worker.iterate(requests=100, work=10) == load_shedding.MIN_SERVED
 
 
-@in_event_loop
+@async_test
 async def test_late_requests_are_rejected_even_within_the_budget(worker: Worker) -> None:
     await worker.become_overloaded()
     await worker.iterate(requests=1, work=0.0001)
@@ -155,7 +155,7 @@ async def test_late_requests_are_rejected_even_within_the_budget(worker: Worker)
     assert not worker.load_shedder.should_reject(is_late=False)
 
 
-@in_event_loop
+@async_test
 async def test_shedding_continues_while_connections_are_paused(worker: Worker) -> None:
     await worker.become_overloaded()
     for _ in range(200):
@@ -165,7 +165,7 @@ async def test_shedding_continues_while_connections_are_paused(worker: Worker) -
     assert worker.load_shedder.active
 
 
-@in_event_loop
+@async_test
 async def test_shedding_stops_after_the_cooldown(worker: Worker) -> None:
     await worker.become_overloaded()
     await worker.iterate(requests=1000, work=0.1)
@@ -175,7 +175,7 @@ async def test_shedding_stops_after_the_cooldown(worker: Worker) -> None:
     assert 0.9 < (worker.seconds - begun) / load_shedding.COOLDOWN < 1.1
 
 
-@in_event_loop
+@async_test
 async def test_shedding_continues_while_the_budget_is_exceeded(worker: Worker) -> None:
     await worker.become_overloaded()
     for _ in range(100):
@@ -184,7 +184,7 @@ async def test_shedding_continues_while_the_budget_is_exceeded(worker: Worker) -
     assert worker.load_shedder.active
 
 
-@in_event_loop
+@async_test
 async def test_shedding_stops_after_an_idle_period(worker: Worker) -> None:
     await worker.become_overloaded()
     await worker.iterate(requests=1000, work=0.1)
@@ -192,7 +192,7 @@ async def test_shedding_stops_after_an_idle_period(worker: Worker) -> None:
     assert await worker.iterate(requests=500, work=0.05) == 500
 
 
-@in_event_loop
+@async_test
 async def test_paused_connections_are_resumed_in_order(worker: Worker) -> None:
     connections = [FakeConnection() for _ in range(load_shedding.RESUMED_PER_TICK + 1)]
     for connection in connections:
@@ -202,7 +202,7 @@ async def test_paused_connections_are_resumed_in_order(worker: Worker) -> None:
     await wait_until(lambda: not connections[-1].is_paused)
 
 
-@in_event_loop
+@async_test
 async def test_each_tick_resumes_more_until_the_budget_is_exceeded(worker: Worker) -> None:
     await worker.become_overloaded()
     await worker.iterate(requests=1000, work=0.1)
@@ -221,7 +221,7 @@ async def test_each_tick_resumes_more_until_the_budget_is_exceeded(worker: Worke
     assert resumed() - before == load_shedding.RESUMED_PER_TICK
 
 
-@in_event_loop
+@async_test
 async def test_a_connection_paused_for_long_is_late_for_one_tick(worker: Worker) -> None:
     brief, connection = FakeConnection(), FakeConnection()
     worker.load_shedder.pause(connection)
@@ -232,7 +232,7 @@ async def test_a_connection_paused_for_long_is_late_for_one_tick(worker: Worker)
     await wait_until(lambda: not connection.was_late)
 
 
-@in_event_loop
+@async_test
 async def test_shedding_outlasts_the_last_late_requests(worker: Worker) -> None:
     await worker.become_overloaded()
     connection = FakeConnection()

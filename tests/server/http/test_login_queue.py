@@ -9,8 +9,7 @@ import pytest
 from cloudconsole.server.http import login_queue as module
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter, Priority
 from cloudconsole.spec.errors import Unavailable
-from tests.harness import InProcessTransport
-from tests.server.http.helpers import in_event_loop
+from tests.harness import InProcessTransport, async_test
 from tests.server.http.test_login_throttle import VALID_LOGIN, Guesser
 
 
@@ -64,7 +63,7 @@ def logins(limiter: ConcurrencyLimiter) -> HeldLogins:
 
 @pytest.mark.parametrize(("tier", "share"), [(Priority.TRUSTED, 4), (Priority.PLAIN, 4), (Priority.SUSPECT, 2)])
 @pytest.mark.parametrize("by_user", [True, False])
-@in_event_loop
+@async_test
 async def test_each_user_and_network_has_a_share_of_the_slots(
     logins: HeldLogins, tier: Priority, share: int, by_user: bool
 ) -> None:
@@ -79,7 +78,7 @@ async def test_each_user_and_network_has_a_share_of_the_slots(
 
 
 @pytest.mark.parametrize(("tier", "slots"), [(Priority.TRUSTED, 12), (Priority.PLAIN, 8), (Priority.SUSPECT, 4)])
-@in_event_loop
+@async_test
 async def test_suspect_attempts_get_fewer_slots_and_trusted_ones_more(
     limiter: ConcurrencyLimiter, logins: HeldLogins, tier: Priority, slots: int
 ) -> None:
@@ -90,7 +89,7 @@ async def test_suspect_attempts_get_fewer_slots_and_trusted_ones_more(
     assert not limiter._shares_used
 
 
-@in_event_loop
+@async_test
 async def test_trusted_attempts_are_served_first_and_suspect_ones_last(logins: HeldLogins) -> None:
     tiers = [Priority.SUSPECT, Priority.SUSPECT, Priority.PLAIN, Priority.TRUSTED, Priority.PLAIN, Priority.TRUSTED]
     for number, tier in enumerate(tiers):
@@ -99,7 +98,7 @@ async def test_trusted_attempts_are_served_first_and_suspect_ones_last(logins: H
     assert served == ["SUSPECT 0", "TRUSTED 3", "TRUSTED 5", "PLAIN 2", "PLAIN 4", "SUSPECT 1"]
 
 
-@in_event_loop
+@async_test
 async def test_a_flood_of_trusted_attempts_does_not_starve_others() -> None:
     logins = HeldLogins(ConcurrencyLimiter(12, at_once=1, retry_after=3))
     await logins.start(Priority.PLAIN, "plain", "net a")
@@ -110,7 +109,7 @@ async def test_a_flood_of_trusted_attempts_does_not_starve_others() -> None:
     assert served.index("SUSPECT 0") == 8
 
 
-@in_event_loop
+@async_test
 async def test_a_network_that_retries_before_retry_after_is_suspect() -> None:
     logins = HeldLogins(ConcurrencyLimiter(2, at_once=1, retry_after=3600))
     first = await logins.start(Priority.PLAIN, "first", "net1")
@@ -126,7 +125,7 @@ async def test_a_network_that_retries_before_retry_after_is_suspect() -> None:
     assert await logins.release_all() == ["first", "second", "fourth"]
 
 
-@in_event_loop
+@async_test
 async def test_a_cancelled_attempt_frees_its_slot(limiter: ConcurrencyLimiter, logins: HeldLogins) -> None:
     served, waiting = await logins.start(Priority.PLAIN, "ann", "1"), await logins.start(Priority.PLAIN, "bob", "2")
     granted = await logins.start(Priority.PLAIN, "carl", "3")
@@ -140,7 +139,7 @@ async def test_a_cancelled_attempt_frees_its_slot(limiter: ConcurrencyLimiter, l
     assert (limiter.waiting, limiter._idle, names[-1]) == (0, 1, "dora")
 
 
-@in_event_loop
+@async_test
 async def test_an_attempt_that_waits_too_long_is_rejected(logins: HeldLogins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.01)
     await logins.start(Priority.TRUSTED, "ann", "1")

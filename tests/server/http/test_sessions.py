@@ -20,9 +20,9 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.activity_writes import TOUCH_SECONDS, ActivityStore
 from cloudconsole.store.session_lookup import Session
 from cloudconsole.store.tables import sessions
-from tests.harness import FAST_HASHER, ApiClient, FakeClock, InProcessTransport
+from tests.harness import FAST_HASHER, ApiClient, FakeClock, InProcessTransport, async_test
 from tests.server.http.conftest import StartConsole
-from tests.server.http.helpers import change_account, drain_tasks, in_event_loop, is_live, remove_account, rows
+from tests.server.http.helpers import change_account, drain_tasks, is_live, remove_account, rows
 
 CHANGED_PASSWORD: Final = {"password_hash": FAST_HASHER.hash("changed"), "version": 12_345}
 
@@ -225,7 +225,7 @@ def endless_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("endless_batch")
-@in_event_loop
+@async_test
 async def test_flush_writes_batched_touches_at_once(finder: SessionFinder, store: FakeStore) -> None:
     for name, later in ((b"a", 60), (b"b", 61), (b"a", 62)):
         finder.touch(session(name), NOW + later)
@@ -238,7 +238,7 @@ async def test_flush_writes_batched_touches_at_once(finder: SessionFinder, store
 
 
 @pytest.mark.usefixtures("endless_batch")
-@in_event_loop
+@async_test
 async def test_touches_after_a_flush_are_batched_again_and_failed_ones_retried(
     finder: SessionFinder, store: FakeStore
 ) -> None:
@@ -250,7 +250,7 @@ async def test_touches_after_a_flush_are_batched_again_and_failed_ones_retried(
     assert [list(each) for each in store.written] == [[b"a"], [b"b"]]
 
 
-@in_event_loop
+@async_test
 async def test_a_batch_is_written_after_a_moment(finder: SessionFinder, store: FakeStore) -> None:
     finder.touch(session(b"a"), NOW + TOUCH_SECONDS)
     async with asyncio.timeout(120):
