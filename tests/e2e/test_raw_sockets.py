@@ -11,7 +11,6 @@ from socket import SHUT_WR
 
 import pytest
 
-from cloudconsole.server.http.protocol import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PATH_ESCAPES
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from tests.e2e.raw_http import RawConnection, chunked, head, log_in, raw_connection, request, split
 from tests.fork_server import MAX_WAIT_SECONDS
@@ -19,6 +18,7 @@ from tests.harness import FORM, JSON, HeaderPairs, HttpTransport, RunningServer,
 
 FLAVORS = json.dumps({"action": "GetFlavors"}).encode()
 FIVE_MB = 5 * 1024 * 1024
+MAX_HEAD_BYTES, MAX_HEADERS, MAX_PATH_ESCAPES = 32 * 1024, 100, 256
 GET = request("GET", "/api/")
 NOT_FOUND = request("GET", "/nowhere/")
 CLOSE = ("Connection", "close")
