@@ -388,6 +388,13 @@ def test_local_and_federated_users_can_log_in_side_by_side(start: Start, keyston
     assert demo.call("GetUsageLimits").data["maxTotalCores"] != 20
 
 
+def test_rejected_federated_login_is_not_logged_as_a_local_user(start: Start, keystone: Keystone, data: Path) -> None:
+    client = start(IdentityEndpoint(LOCAL))
+    assert log_in(client, keystone, "demo").status == 401
+    assert client.login(region="https://local.example", password="wrong").status == 401
+    assert [row.username for row in rows(data, access_audit)] == [None, "demo"]
+
+
 def test_waiting_tenant_provisioning_blocks_no_other_write(
     client: ApiClient, keystone: Keystone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
