@@ -50,7 +50,11 @@ def async_test(test: Callable[Parameters, Coroutine[Any, Any, None]]) -> Callabl
 
     @wraps(test)
     def run(*arguments: Parameters.args, **fixtures: Parameters.kwargs) -> None:
-        asyncio.run(asyncio.wait_for(test(*arguments, **fixtures), MAX_WAIT_SECONDS))
+        async def run_in_time() -> None:
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
+                await test(*arguments, **fixtures)
+
+        asyncio.run(run_in_time())
 
     return run
 
