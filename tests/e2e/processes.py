@@ -49,6 +49,15 @@ def is_running(process: int) -> bool:
     return any(found == process and state != "Z" for found, (_, state) in _processes())
 
 
+def open_files(process: int) -> set[Path]:
+    """Return the files a process has open; one closed meanwhile is skipped."""
+    found = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):
+            found.add(descriptor.readlink())
+    return found
+
+
 def _processes() -> Iterator[tuple[int, tuple[int, str]]]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:

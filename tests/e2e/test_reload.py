@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.certificate_factory import write_certificate
-from tests.e2e.processes import client_of, eventually, workers
+from tests.e2e.processes import client_of, eventually, open_files, workers
 from tests.e2e.test_metrics import scrape
 from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
 from tests.harness import clean_environment, running_server
@@ -91,13 +91,3 @@ def reloads(log_file: Path) -> set[int]:
     """Return the processes that logged that there was nothing to reload."""
     lines = [line for line in log_file.read_text().splitlines() if NOTHING_TO_RELOAD in line]
     return {int(line.partition('"process":')[2].partition(",")[0]) for line in lines}
-
-
-def open_files(process: int) -> set[Path]:
-    found = set()
-    for descriptor in Path(f"/proc/{process}/fd").iterdir():
-        try:
-            found.add(descriptor.readlink())
-        except OSError:
-            continue
-    return found

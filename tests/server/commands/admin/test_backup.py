@@ -19,7 +19,7 @@ from cloudconsole.operator.transaction import os_user_name
 from cloudconsole.store.base import DATABASE_NAMES, StoreError
 from cloudconsole.store.sqlite.backup import read_only_snapshot
 from cloudconsole.store.tables import nodes, sessions
-from tests.e2e.processes import connection_to, workers
+from tests.e2e.processes import connection_to, open_files, workers
 from tests.harness import ApiClient, running_server
 from tests.other_users import OTHER_UID
 from tests.server.commands.admin.test_cloud_file import newest_entry
@@ -159,8 +159,7 @@ def test_running_console_serves_the_restored_store(cloudconsole: Run, tmp_path: 
             assert [client.call("GetNews").error for client in clients] == ["login_required"] * 2
             assert not {newest_title(client) for client in clients} & set(titles)
             assert workers(server) == {first, second}
-        links = [link for one in (first, second) for link in Path(f"/proc/{one}/fd").iterdir() if link.is_symlink()]
-        assert not [link for link in links if "deleted" in str(link.readlink())]
+        assert not [path for path in open_files(first) | open_files(second) if "deleted" in str(path)]
         assert "ERROR" not in server.log()
 
 
