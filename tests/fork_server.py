@@ -16,6 +16,7 @@ import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
@@ -127,8 +128,10 @@ class ForkedProcess:
         return out, err
 
     def send_signal(self, sig: signal.Signals) -> None:
+        # It may end, and be reaped by its parent, at any moment.
         if self.poll() is None:
-            os.kill(self.pid, sig)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
