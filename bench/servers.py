@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).parents[1]
 SERVER_CORE: Final = 0
 LOAD_CORE: Final = 1
 START_SECONDS: Final = 60
-MEMORY_LIMIT_MB: Final = 120
+MEMORY_LIMIT_MB: Final = 110
 
 
 class Server(Struct, frozen=True):
@@ -64,13 +64,27 @@ def run_console(
 
 @contextmanager
 def run_bare_server(body: bytes, *, core: int | None = SERVER_CORE) -> Iterator[Server]:
-    """Run the bare ASGI application under the console's HTTP server, with its fastest options."""
+    """Run a minimal ASGI application with a constant response under uvicorn, with its fastest options."""
+    command = ("-m", "uvicorn", "bench.bare_app:app", "--port", "{port}", *FASTEST_UVICORN_FLAGS)
+    with _run_constant("bare server", command, body, core) as server:
+        yield server
+
+
+@contextmanager
+def run_bare_connection(body: bytes, *, core: int | None = SERVER_CORE) -> Iterator[Server]:
+    """Run the console's own HTTP connection with a constant response."""
+    with _run_constant("bare connection", ("-m", "bench.bare_connection", "{port}"), body, core) as server:
+        yield server
+
+
+@contextmanager
+def _run_constant(name: str, command: Sequence[str], body: bytes, core: int | None) -> Iterator[Server]:
     port = free_port()
     with tempfile.NamedTemporaryFile(prefix="bench-body-") as file:
         file.write(body)
         file.flush()
-        command = ["-m", "uvicorn", "bench.bare_app:app", "--port", str(port), *FASTEST_UVICORN_FLAGS]
-        with run_server("bare", command, port, core=core, environment={"BENCH_BODY": file.name}) as server:
+        filled = [part.format(port=port) for part in command]
+        with run_server(name, filled, port, core=core, environment={"BENCH_BODY": file.name}) as server:
             yield server
 
 

@@ -20,6 +20,9 @@ mutations of fields, bytes, encoding, headers or cookies. Every response must ma
 body valid for the schema, all declared headers, and the client's request id. A 5xx response, a rejected valid call and
 a changed response in an existing session are failures.
 
+Then it sends a million streams of requests, many of them malformed, to connections (`fuzz/stream_splits.py`). However a
+stream is split into reads, the responses must be the same.
+
 The generator is our own (`fuzz/request_generator.py`) because it is fast: Schemathesis made 34 to 46 requests a
 second, 6 to 8 hours for a million.
 
@@ -39,6 +42,8 @@ class Result:
     """Number of responses by operation, status and error code."""
     failures: list[str]
     seconds: float
+    streams: int = 0
+    stream_seconds: float = 0
     socket: bool = False
 
     @property
@@ -48,7 +53,7 @@ class Result:
     def summary(self) -> str:
         lines = [
             f"{self.requests:,} requests in {self.seconds:.0f} s ({self.requests / self.seconds:,.0f} a second), "
-            f"seed {self.seed}, {len(self.failures)} failures",
+            f"{self.streams:,} streams in {self.stream_seconds:.0f} s, seed {self.seed}, {len(self.failures)} failures",
             *(
                 f"{count:>9,}  {operation}  {status} {error}"
                 for (operation, status, error), count in sorted(self.counts.items())
@@ -80,7 +85,8 @@ def write_report(result: Result, file: Path) -> None:
     ]
     parts = [
         f"{day}: {result.requests:,} requests to {target}, seed {result.seed}, in {result.seconds:.0f} s "
-        f"({result.requests / result.seconds:,.0f} a second). Failures: {len(result.failures)}.",
+        f"({result.requests / result.seconds:,.0f} a second); {result.streams:,} streams, in pieces and as a whole, in "
+        f"{result.stream_seconds:.0f} s. Failures: {len(result.failures)}.",
         *(f"```\n{failure}\n```" for failure in result.failures),
         "\n".join(["|request|status|`error`|responses|", "|---|---|---|---|", *rows]),
     ]

@@ -1,4 +1,4 @@
-"""`python -m fuzz`: fuzz a console with requests generated from its OpenAPI document."""
+"""`python -m fuzz`: fuzz a console with generated requests, and its connections with byte streams in random pieces."""
 
 import argparse
 import json
@@ -14,6 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import uvloop
 from tests.harness import ApiClient, FakeClock, HttpTransport, InProcessTransport, Reply, Transport, running_server
 
 from cloudconsole.operator.cloud_file import load
@@ -25,6 +26,7 @@ from cloudconsole.store.sqlite.store import prepare
 from fuzz.report import Result, describe, write_report
 from fuzz.request_generator import RequestGenerator, Session
 from fuzz.response_validator import ContractViolation, Request, ResponseValidator
+from fuzz.stream_splits import fuzz_streams
 
 START: Final = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 USERS: Final = ("demo", "other")
@@ -127,7 +129,7 @@ def console_in_process() -> Iterator[tuple[InProcessTransport, FakeClock]]:
 
 
 def fuzz(requests: int, seed: int, *, socket: bool = False) -> Result:
-    """Send requests to an in-process console, or to one over HTTP."""
+    """Send requests to an in-process console, or to one over HTTP, and as many byte streams to connections."""
     started = time.monotonic()
     if socket:
         with TemporaryDirectory() as folder, running_server(Path(folder)) as server:
@@ -139,7 +141,11 @@ def fuzz(requests: int, seed: int, *, socket: bool = False) -> Result:
         with console_in_process() as (console, clock):
             run = Run(console, seed, clock)
             run.run(requests)
-    return Result(seed, dict(run.counts), run.failures, time.monotonic() - started, socket=socket)
+    seconds = time.monotonic() - started
+    stream_failures = uvloop.run(fuzz_streams(requests, seed, MAX_FAILURES))
+    stream_seconds = time.monotonic() - started - seconds
+    failures = run.failures + stream_failures
+    return Result(seed, dict(run.counts), failures, seconds, requests, stream_seconds, socket=socket)
 
 
 def _positive_int(text: str) -> int:
@@ -151,7 +157,10 @@ def _positive_int(text: str) -> int:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument(
-        "--requests", type=_positive_int, default=FULL_RUN, help="number of requests (default: %(default)s)"
+        "--requests",
+        type=_positive_int,
+        default=FULL_RUN,
+        help="number of requests and of streams (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=None, help="random seed, to repeat a run (default: random)")
     parser.add_argument("--socket", action="store_true", help="fuzz a console over HTTP instead of in process")

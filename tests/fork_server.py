@@ -30,7 +30,7 @@ MAX_WAIT_SECONDS: Final = 600
 _PRELOADED: Final = (
     *("tests.fork_server", "cloudconsole.cli.entry", "cloudconsole.cli.main", "cloudconsole.cli.connection"),
     # Imported by a client for its first request, and by a server at startup.
-    *("encodings.idna", "httpcore2", "truststore", "uvicorn.lifespan.off", "tests.fork_server_preload"),
+    *("encodings.idna", "httpcore2", "truststore", "tests.fork_server_preload"),
 )
 
 

@@ -26,6 +26,8 @@ from sqlalchemy import update
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
+from cloudconsole.server.http.request import Headers, Request
+from cloudconsole.server.http.response import render
 from cloudconsole.store.tables import accounts
 from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess, polls
 from tests.stores import copy_store, database_environment, make_store, opened
@@ -114,6 +116,14 @@ class Reply:
         return str(envelope["error"])
 
 
+def parse_reply(response: bytes) -> Reply:
+    """Parse a complete response."""
+    head, _, body = response.partition(b"\r\n\r\n")
+    status_line, *lines = head.decode("latin-1").split("\r\n")
+    headers = [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
+    return Reply(int(status_line.split()[1]), headers, body)
+
+
 class Transport(Protocol):
     """A transport to a console: one request, one reply."""
 
@@ -123,7 +133,7 @@ class Transport(Protocol):
 
 
 class InProcessTransport:
-    """A console in this process, called through ASGI; `address` is the client's address."""
+    """A console in this process, called without a connection; `address` is the client's address."""
 
     def __init__(
         self,
@@ -146,34 +156,17 @@ class InProcessTransport:
 
     async def asend(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
         names = {name.lower() for name, _ in headers}
-        sent = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+        sent = [(name.encode(), value.encode("latin-1")) for name, value in headers]
         if "host" not in names:
             sent.insert(0, (b"host", self.base.partition("//")[2].encode()))
         if body and "content-length" not in names:
             sent.append((b"content-length", str(len(body)).encode()))
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": path.partition("?")[0],
-            "query_string": path.partition("?")[2].encode(),
-            "http_version": "1.1",
-            "scheme": self.base.partition(":")[0],
-            "client": (self.address, 50000),
-            "headers": sent,
-        }
-        messages: list[Any] = []
-        incoming = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-        async def receive() -> Any:
-            return next(incoming, {"type": "http.disconnect"})
-
-        async def send(message: Any) -> None:
-            messages.append(message)
-
-        await self.console(scope, receive, send)
-        start, *parts = messages
-        pairs = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
-        return Reply(start["status"], pairs, b"".join(part["body"] for part in parts))
+        path, _, query = path.partition("?")
+        request = Request(Headers(sent), method, path, query.encode(), peer=self.address, body=body, body_complete=True)
+        request.scheme = self.base.partition(":")[0]
+        response = await self.console.handle(request)
+        assert response is not None
+        return parse_reply(render(response, request))
 
     def gather(self, *coroutines: Any) -> list[Any]:
         """Run coroutines concurrently."""

@@ -14,6 +14,7 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.operations import OPEN_SESSION
 from cloudconsole.store.sqlite.engine import opened
@@ -25,7 +26,7 @@ NOW: Final = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 MAX_ITEMS: Final = 3
 """Maximum number of flavors, news and URLs in an example."""
 
-Request = tuple[str, str, dict[str, str], bytes]
+SentRequest = tuple[str, str, dict[str, str], bytes]
 
 
 class FixedClock:
@@ -72,33 +73,16 @@ async def _call_all(console: Console) -> dict[str, Any]:
     return examples
 
 
-async def _send(console: Console, request: Request) -> tuple[dict[str, str], bytes]:
+async def _send(console: Console, sent: SentRequest) -> tuple[dict[str, str], bytes]:
     """Send a request that must succeed; return the cookies it sets and the response body."""
-    method, path, headers, body = request
+    method, path, headers, body = sent
     pairs = {"host": BASE.partition("//")[2], "content-length": str(len(body)), **headers}
-    scope = {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "http_version": "1.1",
-        "scheme": "http",
-        "client": ("127.0.0.1", 50000),
-        "headers": [(name.encode(), value.encode()) for name, value in pairs.items()],
-    }
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    await console(scope, receive, send)
-    response = b"".join(message["body"] for message in sent[1:])
-    if sent[0]["status"] != 200:
-        raise RuntimeError(f"{method} {path}: {response.decode()}")
-    lines = [value.decode().partition(";")[0] for name, value in sent[0]["headers"] if name == b"set-cookie"]
-    return {line.partition("=")[0]: line.partition("=")[2] for line in lines}, response
+    head = Headers([(name.encode(), value.encode()) for name, value in pairs.items()])
+    response = await console.handle(Request(head, method, path, peer="127.0.0.1", body=body, body_complete=True))
+    if response is None or response.status != 200:
+        raise RuntimeError(f"{method} {path}: {response}")
+    lines = [value.decode().partition(";")[0] for name, value in response.headers if name == b"set-cookie"]
+    return {line.partition("=")[0]: line.partition("=")[2] for line in lines}, response.body
 
 
 def _cookie_header(cookies: dict[str, str]) -> str:

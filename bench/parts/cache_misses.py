@@ -14,7 +14,7 @@ from bench.wrk import Workload
 
 TENANTS: Final = 100_000
 SAMPLED: Final = 200
-MIN_RATIO: Final = 0.35
+MIN_RATIO: Final = 0.5
 
 
 def run(length: RunLength) -> PartResult:

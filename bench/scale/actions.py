@@ -19,7 +19,7 @@ from bench.wrk import Workload
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cluster.postgres import PostgresServer
 
-MIN_RATIO_TO_BARE: Final = 0.55
+MIN_RATIO_TO_BARE: Final = 1.1
 MIN_RATIO_TO_PEERS: Final = 8
 SQLITE: Final = "SQLite"
 POSTGRES: Final = "PostgreSQL"

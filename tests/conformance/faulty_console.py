@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.http.request import Headers, Request
+from cloudconsole.server.http.response import render
+from tests.harness import parse_reply
 
 
 class Login(NamedTuple):
@@ -147,20 +150,19 @@ class FaultyConsole:
         """Pass the request to the application and record its response."""
         sent = {**exchange.sent, "content-length": str(len(exchange.body))}
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
-        inner_scope = {"type": "http", "method": exchange.method, "path": exchange.path, "headers": headers}
-        inner_scope |= {name: scope[name] for name in ("http_version", "scheme", "client", "server", "query_string")}
-
-        async def receive() -> Any:
-            return {"type": "http.request", "body": exchange.body, "more_body": False}
-
-        async def send(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                exchange.status = message["status"]
-                exchange.headers = [(name.decode(), value.decode("latin-1")) for name, value in message["headers"]]
-            else:
-                exchange.content += message.get("body", b"")
-
-        await self._console(inner_scope, receive, send)
+        request = Request(
+            Headers(headers),
+            exchange.method,
+            exchange.path,
+            scope["query_string"],
+            body=exchange.body,
+            body_complete=True,
+        )
+        request.scheme, request.peer, request.server = scope["scheme"], scope["client"][0], scope["server"]
+        response = await self._console.handle(request)
+        assert response is not None
+        reply = parse_reply(render(response, request))
+        exchange.status, exchange.headers, exchange.content = reply.status, reply.headers, reply.body
 
 
 async def _read_body(receive: Any) -> bytes:

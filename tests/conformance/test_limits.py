@@ -15,7 +15,7 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from tests.client.scripted_server import LOST, Canned, ScriptedServer, envelope
 from tests.conformance.conftest import DEMO, OTHER, FaultyServer, run_kit, target_at
-from tests.conformance.faulty_console import Exchange, Fault
+from tests.conformance.faulty_console import Exchange, Fault, FaultyConsole
 from tests.conformance.mutations import is_rejected
 
 LOGIN = ("POST", "/auth/login/")
@@ -164,7 +164,7 @@ def test_busy_response_to_an_anonymous_client_verifies_nothing(faulty_server: Fa
 def test_no_session_is_left_if_any_region_is_accepted(settings: Settings) -> None:
     console = Console(replace(settings, any_region=True))
     with asyncio.Runner() as runner:
-        run = run_kit(target_at(), "all", application=console, runner=runner)
+        run = run_kit(target_at(), "all", application=FaultyConsole(console), runner=runner)
         runner.run(console.leave())
         console.close()
     assert run.unpassed() == {

@@ -8,7 +8,7 @@ import pytest
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.protocol import MAX_HEAD_BYTES
+from cloudconsole.server.http.parser import MAX_HEAD_BYTES
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from cloudconsole.spec import errors
 from cloudconsole.spec.i18n import Language

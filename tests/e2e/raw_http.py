@@ -27,21 +27,21 @@ class RawConnection:
                 time.sleep(PAUSE)
             self.socket.sendall(piece)
 
-    def send_byte_by_byte_until_closed(self, count: int) -> bytes:
+    def send_byte_by_byte_until_closed(self, count: int, pause: float) -> bytes:
         """Send up to `count` bytes until the server closes the connection, as it must; return what it sent."""
         received = b""
-        self.socket.settimeout(PAUSE)
+        self.socket.settimeout(pause)
         for _ in range(count):
             try:
                 self.socket.sendall(b"y")
-                piece = self.socket.recv(65_536)
+                part = self.socket.recv(65_536)
             except TimeoutError:
                 continue
             except ConnectionError:
                 return received
-            if not piece:
+            if not part:
                 return received
-            received += piece
+            received += part
         raise AssertionError("the connection stays open")
 
     def send_until_closed(self, pieces: Iterable[bytes]) -> int:

@@ -368,7 +368,8 @@ class TestSlowClients:
         def send_slowly(start: bytes) -> list[bytes]:
             with raw_connection(short_timeout) as raw:
                 raw.send(start)
-                return re.findall(rb"HTTP/1.1 (\d+)", raw.send_byte_by_byte_until_closed(30_000))
+                # So slowly that the limit of small pieces of a body is not reached before.
+                return re.findall(rb"HTTP/1.1 (\d+)", raw.send_byte_by_byte_until_closed(30_000, pause=0.1))
 
         starts = {
             b"GET /api/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ": b"408",

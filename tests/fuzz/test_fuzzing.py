@@ -1,5 +1,6 @@
 """Short fuzzing runs and their reports; the validator accepts valid responses and rejects all others."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,10 @@ from fuzz.report import INTRODUCTION, write_report
 from fuzz.request_generator import RequestGenerator, Session
 from fuzz.response_validator import ContractViolation, Request, ResponseValidator
 from fuzz.runner import fuzz
+from fuzz.stream_splits import fuzz_streams
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.http.connection import Connection
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
@@ -26,7 +29,7 @@ RARE = {"internal_error", "no_project", "upstream_failed", "upstream_timeout", "
 def test_an_in_process_console_conforms_to_its_document() -> None:
     result = fuzz(2000, seed=3)
     assert result.failures == []
-    assert result.requests >= 2000
+    assert result.requests >= result.streams == 2000
     seen = {error for _, _, error in result.counts if error}
     assert {error.error for error in ApiError.__subclasses__()} - seen <= RARE | {"too_many_requests"}
 
@@ -44,14 +47,14 @@ def test_every_action_is_called_in_both_body_formats() -> None:
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A console that fails on every `HEAD`."""
-    dispatch: Any = Console._dispatch
+    route: Any = Console._route
 
-    async def fail(self: Console, request: Any) -> Any:
+    def fail(self: Console, request: Any) -> Any:
         if request.method == "HEAD":
             raise RuntimeError("a bug")
-        return await dispatch(self, request)
+        return route(self, request)
 
-    monkeypatch.setattr(Console, "_dispatch", fail)
+    monkeypatch.setattr(Console, "_route", fail)
 
 
 def test_a_failure_is_reported_with_its_request_and_the_command_to_repeat_it(broken: None, tmp_path: Path) -> None:
@@ -64,6 +67,18 @@ def test_a_failure_is_reported_with_its_request_and_the_command_to_repeat_it(bro
     written = (tmp_path / "fuzzing.md").read_text()
     assert f"Failures: {len(result.failures)}.\n" in written
     assert result.failures[0] in written
+
+
+def test_a_stream_whose_pieces_get_other_responses_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    receive = Connection.data_received
+
+    def lose_short_reads(self: Connection, data: bytes) -> None:
+        if len(data) > 3:
+            receive(self, data)
+
+    monkeypatch.setattr(Connection, "data_received", lose_short_reads)
+    failures = asyncio.run(fuzz_streams(200, seed=1, max_failures=2))
+    assert [failure.startswith("stream ") for failure in failures] == [True, True]
 
 
 def test_only_a_full_run_is_recorded(

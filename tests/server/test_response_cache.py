@@ -65,8 +65,8 @@ class CachedSource:
         return str(json.loads(self.body(*parameters, tenant=tenant, shared=shared))["data"]).strip()
 
     def body(self, *parameters: str, tenant: Tenant = ACME, shared: bool = False, language: Language = "en") -> bytes:
-        handler = self._shared if shared else self._per_tenant
-        return asyncio.run(self.runner.run(handler, tenant, parameters, language)).body
+        call = (self._shared if shared else self._per_tenant, tenant, parameters, language)
+        return (self.runner.cached(*call) or asyncio.run(self.runner.run(*call))).body
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, Cloud, Content, Tenant
-from cloudconsole.server.response_cache import CacheEntry, ResponseCache
+from cloudconsole.server.response_cache import CacheEntry, CacheKey, ResponseCache
 from cloudconsole.spec import actions, envelope
 from cloudconsole.spec.actions import Action
 from cloudconsole.spec.i18n import Language
@@ -85,20 +85,27 @@ class ActionRunner:
     cache: ResponseCache
     clock: Clock
 
+    def cached(
+        self, handler: Handler, tenant: Tenant, parameters: tuple[str, ...], language: Language
+    ) -> CacheEntry | None:
+        """Return the response from the cache, if it is valid for a request that has polled for changes."""
+        return self.cache.get(_key(handler, tenant, parameters, language), tenant.id)
+
     async def run(
         self, handler: Handler, tenant: Tenant, parameters: tuple[str, ...], language: Language
     ) -> CacheEntry:
-        """Return the response from the cache, or produce and cache it."""
-        key = (handler.action.name, handler.cache_scope(tenant), parameters, language)
-        entry = self.cache.get(key, tenant.id)
-        if entry is None:
-            # Taken before the data is read: a change in between makes the entry stale, never wrongly valid.
-            version, now = self.cache.version, self.clock.now()
-            result = await handler.handle(self.ports, tenant, *parameters)
-            body = envelope.success(handler.action.success, language, envelope.encode(result.record))
-            entry = CacheEntry(version, now, result.expires_at, body, result.read_at)
-            self.cache.put(key, entry)
+        """Produce a response and cache it."""
+        # Taken before the data is read: a change in between makes the entry stale, never wrongly valid.
+        version, now = self.cache.version, self.clock.now()
+        result = await handler.handle(self.ports, tenant, *parameters)
+        body = envelope.success(handler.action.success, language, envelope.encode(result.record))
+        entry = CacheEntry(version, now, result.expires_at, body, result.read_at)
+        self.cache.put(_key(handler, tenant, parameters, language), entry)
         return entry
+
+
+def _key(handler: Handler, tenant: Tenant, parameters: tuple[str, ...], language: Language) -> CacheKey:
+    return handler.action.name, handler.cache_scope(tenant), parameters, language
 
 
 HANDLERS: Final[dict[str, Handler]] = {

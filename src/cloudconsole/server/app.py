@@ -1,6 +1,7 @@
-"""The ASGI application: wires all components together and dispatches requests."""
+"""The console: wires all components together and dispatches requests."""
 
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.backends.embedded.identity import AT_ONCE, QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
 from cloudconsole.backends.router import CloudRouter
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.coroutines import ensure_task
 from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, PriceMissing
 from cloudconsole.server.access_log import RequestObserver
@@ -27,18 +29,8 @@ from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter
 from cloudconsole.server.http.login_service import Authenticator, Rehasher
 from cloudconsole.server.http.proxy import ProxyPolicy, UndeclaredProxies
-from cloudconsole.server.http.request import (
-    HEADERS_CACHE,
-    ClientGone,
-    Headers,
-    HeadersCache,
-    Receive,
-    Request,
-    RequestSequence,
-    Scope,
-    Send,
-)
-from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response, send_response
+from cloudconsole.server.http.request import ClientGone, Request, RequestSequence, new_request_id
+from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
@@ -47,7 +39,6 @@ from cloudconsole.server.logging import current_request_id
 from cloudconsole.server.metrics.layout import (
     BEFORE_ACTION,
     CACHE_BYTES,
-    IN_FLIGHT,
     LEASE_LOST,
     LOGIN,
     LOGOUT,
@@ -79,7 +70,7 @@ WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout", "/docs"}
 
 
 class Console:
-    """ASGI application over one store; while `draining`, it rejects new requests and finishes running ones."""
+    """The application over one store; while `draining`, it rejects new requests and finishes running ones."""
 
     def __init__(
         self,
@@ -133,7 +124,10 @@ class Console:
             "/": {"GET": Route(OTHER, show_console)},
             "/docs/": {"GET": Route(OTHER, show_reference)},
             "/openapi.json": {"GET": Route(OTHER, show_openapi)},
-            "/api/": {"GET": Route(OPEN_SESSION, api.open_session), "POST": Route(BEFORE_ACTION, api.call)},
+            "/api/": {
+                "GET": Route(OPEN_SESSION, api.open_session, needs_task=False),
+                "POST": Route(BEFORE_ACTION, api.call, needs_task=False),
+            },
             "/auth/login/": {"POST": Route(LOGIN, login.login)},
             "/auth/logout/": {"POST": Route(LOGOUT, login.logout)},
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
@@ -159,42 +153,40 @@ class Console:
         )
         self._watched = (limiter, writer, cache, reader.changes)
         self._held = (hashing, rehasher.writer, writer, engine, reader)
-        self.in_flight = 0
         self.draining = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = Request(scope, _read_head(scope), receive)
-            current_request_id.set(request.request_id)
-            self.in_flight += 1
-            try:
-                response = await self._respond(request)
-                self._observer.finished(request, response.status)
-                await send_response(response, request, send)
-            except ClientGone:
-                self._observer.client_gone(request)
-            finally:
-                self.in_flight -= 1
-
-    async def _respond(self, request: Request) -> Response:
+    async def handle(self, request: Request) -> Response | None:
+        """Return the response to a request, or None if its client has disconnected."""
+        request.started = time.perf_counter_ns()
+        request.request_id = request.head.given_request_id or new_request_id()
+        current_request_id.set(request.request_id)
         try:
             self._check(request)
-            return await self._dispatch(request)
-        except ApiError as error:
-            request.outcome = error.error
-            if isinstance(error, Unavailable):
-                self._count_store_error(error)
-            return self._render_error(error, request)
+            route = self._route(request)
+            request.call = route.call
+            if route.needs_task:
+                await ensure_task()
+            response = await route.endpoint(request)
         except ClientGone:
-            raise
-        except PriceMissing as problem:
-            request.outcome = InternalError.error
-            log.error("%s", problem)  # noqa: TRY400 - a traceback adds nothing to the message
-            return self._render_error(InternalError(request.request_id), request)
-        except Exception:
-            request.outcome = InternalError.error
-            log.exception("%s %s failed", request.method, request.path)
-            return self._render_error(InternalError(request.request_id), request)
+            self._observer.client_gone(request)
+            return None
+        except Exception as problem:  # noqa: BLE001 - it is logged
+            response = self._respond_to(problem, request)
+        self._observer.finished(request, response.status)
+        return response
+
+    def _respond_to(self, problem: Exception, request: Request) -> Response:
+        if isinstance(problem, ApiError):
+            if isinstance(problem, Unavailable):
+                self._count_store_error(problem)
+            request.outcome = problem.error
+            return self._render_error(problem, request)
+        if isinstance(problem, PriceMissing):
+            log.error("%s", problem)
+        else:
+            log.error("%s %s failed", request.method, request.path, exc_info=problem)
+        request.outcome = InternalError.error
+        return self._render_error(InternalError(request.request_id), request)
 
     def _count_store_error(self, error: Unavailable) -> None:
         if error.of_store or error.__cause__:
@@ -216,16 +208,19 @@ class Console:
             raise Unavailable
         self._proxy_policy.apply(request)
 
-    async def _dispatch(self, request: Request) -> Response:
+    def _route(self, request: Request) -> Route:
+        routes = self._routes.get(request.path) or self._routes.get(request.path + "/", {})
+        route = routes.get("GET" if request.method == "HEAD" else request.method)
+        if route is not None and request.path not in self._without_slash:
+            return route
+        return Route(OTHER, self._respond_without_route)
+
+    async def _respond_without_route(self, request: Request) -> Response:
         if request.path in self._without_slash and request.method != "OPTIONS":
             query = b"?" + request.query if request.query else b""
             notice = envelope.notice(SLASH_MISSING, 308, request.head.language, path=request.path + "/")
             return json_response(notice, 308, [(b"location", request.path.encode() + b"/" + query)])
         routes = self._routes.get(request.path) or self._routes.get(request.path + "/", {})
-        route = routes.get("GET" if request.method == "HEAD" else request.method)
-        if route is not None:
-            request.call = route.call
-            return await route.endpoint(request)
         allow = ", ".join([*routes, *(["HEAD"] if "GET" in routes else []), "OPTIONS"])
         if request.method == "OPTIONS":
             return Response(status=204, headers=[(b"allow", allow.encode())])
@@ -246,7 +241,6 @@ class Console:
     def take_readings(self) -> None:
         """Update the gauges and run periodic work; call this a few times a second."""
         limiter, writer, cache, changes = self._watched
-        self._metrics.set(IN_FLIGHT, self.in_flight)
         self._metrics.set(PASSWORDS_WAITING, limiter.waiting)
         self._metrics.set(WRITES_WAITING, writer.waiting)
         self._metrics.set(CACHE_BYTES, cache.bytes)
@@ -283,8 +277,3 @@ def _openstack(
     # A separate writer: creating a tenant may wait for an operator's change, and other logins must not wait for it.
     adopter = Writer("adopting", metrics)
     return open_openstack(settings, reader, activity, clock, writer, adopter, UpstreamObserver(metrics))
-
-
-def _read_head(scope: Scope) -> Headers:
-    last: HeadersCache | None = scope.get(HEADERS_CACHE)
-    return Headers(scope["headers"]) if last is None else last.read(scope["headers"])

@@ -15,10 +15,12 @@ class LoggedRequest(Protocol):
     """Value of `time.perf_counter_ns`."""
     method: str
     path: str
-    address: str
     user: str | None
     call: str
     outcome: str
+
+    @property
+    def address(self) -> str: ...
 
 
 audit_log = logging.getLogger("cloudconsole.audit")

@@ -87,7 +87,7 @@ current_request_id: ContextVar[str] = ContextVar("current_request_id", default=N
 RATE_LIMIT_SECONDS: Final = 10
 
 _LIMITED_ELSEWHERE: Final = ("cloudconsole.audit", "cloudconsole.server.http.proxy")
-_QUIET: Final = ("uvicorn", "alembic")
+_QUIET: Final = ("alembic",)
 _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 
 

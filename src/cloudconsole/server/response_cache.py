@@ -11,7 +11,7 @@ from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.i18n import Language
 from cloudconsole.store.base import ChangeFeed
 
-MAX_BYTES: Final = 32 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 ENTRY_OVERHEAD: Final = 500
 
 CacheKey = tuple[str, int | str | None, tuple[str, ...], Language]

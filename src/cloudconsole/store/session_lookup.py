@@ -1,6 +1,7 @@
 """Sessions as the store knows them: lookup with a cache, and the rows of federated sessions."""
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -117,13 +118,20 @@ class SessionCache:
         self._reader = reader
         self._changes = reader.changes
         self._idle_seconds = idle_seconds
-        self._cached: dict[bytes, tuple[int, Session]] = {}
+        self._cached: OrderedDict[bytes, tuple[int, Session]] = OrderedDict()
 
-    async def find(self, id_hash: bytes, now: float) -> Session | None:
-        """Return the live session whose id has this hash; it is as current as the last poll for changes."""
-        cached = self._cached.get(id_hash)
-        if cached is not None and self._is_valid(*cached) and self._is_live(cached[1], now):
-            return cached[1]
+    def cached(self, id_hash: bytes, now: float) -> Session | None:
+        """Return the live session whose id has this hash, if its row need not be read."""
+        since, session = self._cached.get(id_hash, (0, None))
+        changes = self._changes
+        if session is None or changes.session_version(id_hash) > since:
+            return None
+        if changes.tenant_version(session.tenant_id) > since:
+            return None
+        return session if self._is_live(session, now) else None
+
+    async def read(self, id_hash: bytes, now: float) -> Session | None:
+        """Read and cache the live session whose id has this hash; it is as current as the last poll for changes."""
         # Noted before the row is read: a change in between makes it stale, never wrongly live.
         latest = self._changes.latest
         session = await self._read(id_hash)
@@ -140,16 +148,12 @@ class SessionCache:
                 since, session = self._cached[id_hash]
                 self._cached[id_hash] = since, replace(session, seen_at=moment)
 
-    def _is_valid(self, since: int, session: Session) -> bool:
-        changes = self._changes
-        return changes.session_version(session.id_hash) <= since and changes.tenant_version(session.tenant_id) <= since
-
     def _is_live(self, session: Session, now: float) -> bool:
         return session.expires_at > now and session.seen_at > now - self._idle_seconds
 
     def _cache(self, since: int, session: Session) -> None:
         if len(self._cached) >= MAX_CACHED:
-            del self._cached[next(iter(self._cached))]
+            self._cached.popitem(last=False)
         self._cached[session.id_hash] = since, session
 
     async def _read(self, id_hash: bytes) -> Session | None:

@@ -6,7 +6,6 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from cluster.postgres import PostgresServer
@@ -136,8 +135,7 @@ async def test_silent_server_leaves_no_open_connections(monkeypatch: pytest.Monk
 def test_worker_that_cannot_poll_is_not_ready(address: Dsn) -> None:
     async def check_ready() -> None:
         async with run_with_reader(PostgresStore(address)) as reader:
-            scope = {"type": "http", "method": "GET", "path": "/readyz", "scheme": "http"}
-            await HealthEndpoint(reader, lambda: False).ready(Request(scope, Headers([]), Mock()))
+            await HealthEndpoint(reader, lambda: False).ready(Request(Headers([]), "GET", "/readyz"))
 
     asyncio.run(check_ready())
     execute(address, "ALTER TABLE signals RENAME TO elsewhere")

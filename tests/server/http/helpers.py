@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import Row, Table, delete, select, update
 
-from cloudconsole.server.http.request import Headers, Message, Request
+from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.server.writer import Writer
 from cloudconsole.store.base import DatabaseName
 from cloudconsole.store.tables import ACTIVITY, CLOUD, accounts
@@ -22,13 +22,49 @@ Parameters = ParamSpec("Parameters")
 PASSWORDS: Final = {"demo": "console-demo", "other": "console-other", "operator": "console-operator"}
 
 
-async def _no_body() -> Message:
-    raise AssertionError("unexpected read of the body")
+class FakeTransport:
+    """The socket of a connection, in memory; tests set how much is unsent."""
+
+    def __init__(self) -> None:
+        self.unsent = 100_000
+        self.written = b""
+        self.aborted = self.closed = False
+        self.is_reading = True
+
+    def get_extra_info(self, _name: str) -> None:
+        return None
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def set_write_buffer_limits(self, *, high: int) -> None:
+        assert high == 1
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def is_closing(self) -> bool:
+        return self.aborted or self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
 
 
-def make_request(headers: list[tuple[bytes, bytes]], **scope: Any) -> Request:
+def make_request(headers: list[tuple[bytes, bytes]], **fields: Any) -> Request:
     """A request without a body, as the server passes it on."""
-    return Request({"method": "GET", "path": "/api/", "scheme": "http", **scope}, Headers(headers), _no_body)
+    return Request(Headers(headers), "GET", "/api/", body_complete=True, **fields)
 
 
 def login_fields(transport: InProcessTransport, username: str = "demo", **changes: str | None) -> dict[str, str]:

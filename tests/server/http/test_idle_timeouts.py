@@ -1,166 +1,124 @@
-"""Connection timeouts: write stalls, and keep-alive between requests."""
+"""Connection timeouts: slow requests, write stalls, and keep-alive between requests."""
 
-from collections.abc import Callable, Coroutine
+import asyncio
 from typing import Any, cast
 
 import pytest
-from uvicorn import Config
-from uvicorn.server import ServerState
 
-from cloudconsole.server.http.protocol import ConnectionContext, LimitedProtocol
-from cloudconsole.server.http.request import RequestSequence
+from cloudconsole.server.http.connection import KEEP_ALIVE_SECONDS, Connection, Connections
+from cloudconsole.server.http.request import Request, RequestSequence
+from cloudconsole.server.http.response import Response
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
+from tests.e2e.raw_http import request
+from tests.harness import async_test
+from tests.server.http.helpers import FakeTransport
+
+REQUEST_TIMEOUT = 30
+MARGIN = 10
+"""Seconds that a test may take."""
 
 
-class Timer:
-    def __init__(self, action: Callable[..., None], *args: Any) -> None:
-        self.action: Callable[[], None] | None = lambda: action(*args)
-
-    def cancel(self) -> None:
-        self.action = None
-
-
-class FakeLoop:
-    """An event loop whose timers run on demand."""
-
-    def __init__(self) -> None:
-        self.timers: list[Timer] = []
-        self.now = 1000.0
-
-    def time(self) -> float:
-        return self.now
-
-    def call_later(self, _seconds: float, action: Callable[..., None], *args: Any) -> Timer:
-        self.timers.append(Timer(action, *args))
-        return self.timers[-1]
-
-    def create_task(self, request: Coroutine[Any, Any, None]) -> None:
-        """Discard the request; the test itself completes the response."""
-        request.close()
-
-    def run_timers(self) -> None:
-        timers, self.timers = self.timers, []
-        for timer in timers:
-            if timer.action:
-                timer.action()
-
-
-class FakeTransport:
-    """A connection whose client reads on demand."""
-
-    unsent = 100_000
-    aborted = False
-    closed = False
-
-    def get_extra_info(self, _name: str) -> None:
-        return None
-
-    def get_write_buffer_size(self) -> int:
-        return self.unsent
-
-    def set_write_buffer_limits(self, *, high: int) -> None:
-        assert high == 1
-
-    def is_closing(self) -> bool:
-        return self.aborted or self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
-async def _app(_scope: object, _receive: object, _send: object) -> None:
-    raise AssertionError("unexpected request")
-
-
-class Connection:
-    """A connection whose timers and client are fakes."""
+class Client:
+    """A client of a connection without a socket."""
 
     def __init__(self) -> None:
-        self.loop, self.transport = FakeLoop(), FakeTransport()
-        config = Config(cast("Any", _app), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
-        context = ConnectionContext(30, 10, RequestSequence(), standalone_metrics())
-        self.protocol = LimitedProtocol(config, ServerState(), {}, cast("Any", self.loop), context=context)
-        self.protocol.connection_made(cast("Any", self.transport))
-        self.loop.timers.clear()
+        self.transport = FakeTransport()
+        self.may_respond = asyncio.Event()
+        self.may_respond.set()
+        connections = Connections(self._handle, REQUEST_TIMEOUT, 10, RequestSequence(), standalone_metrics())
+        self.connection = Connection(connections)
+        self.connection.connection_made(cast("Any", self.transport))
 
-    def run_timers_after(self, seconds: float) -> bool:
-        """Let time pass and run all timers; return whether the connection is closed then."""
-        self.loop.now += seconds
-        self.loop.run_timers()
-        return self.transport.closed
+    async def _handle(self, request: Request) -> Response:
+        await self.may_respond.wait()
+        while request.path == "/api/" and not request.body_complete:
+            await request.receive()
+        return Response(204)
 
+    async def send(self, data: bytes) -> None:
+        self.connection.data_received(data)
+        for _ in range(5):
+            await asyncio.sleep(0)
 
-@pytest.fixture
-def connected() -> Connection:
-    return Connection()
-
-
-@pytest.fixture
-def stalled(connected: Connection) -> Connection:
-    """A connection that has more to send than its client reads."""
-    connected.protocol.pause_writing()
-    return connected
+    def is_closed_after(self, seconds: float) -> bool:
+        self.connection.check_timeouts(asyncio.get_running_loop().time() + seconds)
+        return self.transport.is_closing()
 
 
-@pytest.fixture
-def responded(connected: Connection) -> Connection:
-    """A connection after its first response."""
-    connected.protocol.on_response_complete()
-    return connected
+@async_test
+async def test_a_request_must_begin_and_end_in_time() -> None:
+    for sent in (b"", b"POST /api/ HTTP/1.1\r\n", request("POST", "/api/", [("Content-Length", "4")], b"ab")):
+        client = Client()
+        if sent:
+            await client.send(sent)
+        assert not client.is_closed_after(REQUEST_TIMEOUT - MARGIN)
+        assert client.is_closed_after(REQUEST_TIMEOUT + MARGIN)
+        assert client.transport.written.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
-def test_a_client_that_makes_progress_stays_connected(stalled: Connection) -> None:
-    for _ in range(10):
-        stalled.transport.unsent -= 1
-        stalled.loop.run_timers()
-        assert not stalled.transport.aborted
-    stalled.loop.run_timers()
-    assert stalled.transport.aborted
+@async_test
+async def test_every_request_has_its_own_time_to_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read completes one request and begins the next."""
+    client, sent = Client(), request("GET", "/")
+    now = asyncio.get_running_loop().time()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    await client.send(sent[:5])
+    now += REQUEST_TIMEOUT - 1
+    await client.send(sent[5:] + sent[:5])
+    assert not client.is_closed_after(REQUEST_TIMEOUT - 1)
+    assert client.is_closed_after(REQUEST_TIMEOUT)
 
 
-def test_a_client_that_catches_up_stays_connected(stalled: Connection) -> None:
-    stalled.protocol.resume_writing()
-    stalled.loop.run_timers()
-    assert not stalled.transport.aborted
+@async_test
+async def test_a_client_that_makes_progress_stays_connected() -> None:
+    client = Client()
+    client.may_respond.clear()
+    await client.send(request("GET", "/"))
+    client.connection.pause_writing()
+    for timeouts in range(1, 10):
+        client.transport.unsent -= 1
+        assert not client.is_closed_after(timeouts * REQUEST_TIMEOUT + MARGIN)
+    assert client.is_closed_after(10 * REQUEST_TIMEOUT + MARGIN)
+    assert client.transport.aborted
 
 
-def test_keep_alive_is_measured_from_the_last_response(responded: Connection) -> None:
-    responded.loop.now += 50
-    responded.protocol.on_response_complete()
-    assert [responded.run_timers_after(seconds) for seconds in (25, 50)] == [False, True]
+@async_test
+async def test_a_client_that_catches_up_stays_connected() -> None:
+    client = Client()
+    client.may_respond.clear()
+    await client.send(request("GET", "/"))
+    client.connection.pause_writing()
+    client.connection.resume_writing()
+    assert not client.is_closed_after(10 * REQUEST_TIMEOUT)
 
 
-def test_a_connection_has_a_single_keep_alive_timer(responded: Connection) -> None:
-    for _ in range(10):
-        responded.protocol.on_response_complete()
-    assert len(responded.loop.timers) == 1
+@async_test
+async def test_keep_alive_is_measured_from_the_last_response() -> None:
+    client = Client()
+    for _ in range(2):
+        await client.send(request("GET", "/"))
+        assert not client.is_closed_after(KEEP_ALIVE_SECONDS - MARGIN)
+    assert client.is_closed_after(KEEP_ALIVE_SECONDS + MARGIN)
+    assert client.transport.written.count(b"HTTP/1.1 204 No Content") == 2
 
 
-def test_a_slow_request_does_not_count_as_idle(responded: Connection) -> None:
-    responded.protocol.data_received(b"POST /api/ HTTP/1.1\r\n")
-    responded.loop.now += 100
-    responded.protocol.timeout_keep_alive_handler()
-    assert not responded.transport.closed
-    responded.protocol.on_response_complete()
-    responded.loop.now += 75
-    responded.protocol.timeout_keep_alive_handler()
-    assert responded.transport.closed
+@async_test
+async def test_a_slow_response_does_not_count_as_idle() -> None:
+    client = Client()
+    client.may_respond.clear()
+    await client.send(request("GET", "/"))
+    assert not client.is_closed_after(10 * KEEP_ALIVE_SECONDS)
+    client.may_respond.set()
+    await client.send(b"")
+    assert client.is_closed_after(KEEP_ALIVE_SECONDS + MARGIN)
 
 
-def test_keep_alive_starts_at_the_end_of_the_request_body(connected: Connection) -> None:
-    connected.protocol.data_received(b"POST /no-such/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-    connected.protocol.cycle.response_complete = True
-    connected.protocol.on_response_complete()
-    connected.loop.now += 11
-    connected.protocol.data_received(b"0\r\n\r\n")
-    assert [connected.run_timers_after(seconds) for seconds in (64, 11)] == [False, True]
-
-
-def test_a_lost_connection_has_no_timeouts(responded: Connection) -> None:
-    responded.protocol.pause_writing()
-    responded.protocol.connection_lost(ConnectionResetError())
-    responded.run_timers_after(75)
-    assert not responded.transport.is_closing()
+@async_test
+async def test_keep_alive_starts_at_the_end_of_the_request_body() -> None:
+    client = Client()
+    await client.send(request("POST", "/", [("Transfer-Encoding", "chunked")]))
+    assert client.transport.written.startswith(b"HTTP/1.1 204 No Content")
+    assert not client.is_closed_after(REQUEST_TIMEOUT - MARGIN)
+    await client.send(b"0\r\n\r\n")
+    assert not client.is_closed_after(KEEP_ALIVE_SECONDS - MARGIN)
+    assert client.is_closed_after(KEEP_ALIVE_SECONDS + MARGIN)

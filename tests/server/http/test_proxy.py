@@ -34,8 +34,7 @@ def apply_policy(
     """Apply the policy to a request with these Host headers; more headers by name, with underscores for dashes."""
     pairs = [(b"host", host.encode("latin-1")) for host in hosts]
     pairs += [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
-    client = None if peer is None else (peer, 50000)
-    request = make_request(pairs, http_version=http_version, scheme=scheme, client=client, server=server)
+    request = make_request(pairs, http_version=http_version, scheme=scheme, peer=peer or "", server=server)
     ProxyPolicy(settings).apply(request)
     return request
 

@@ -6,23 +6,23 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from itertools import count
-from typing import Any
 
 import pytest
 import uvloop
-from uvicorn import Config
-from uvicorn.server import ServerState
 
-from cloudconsole.server.http import protocol
+from cloudconsole.server.http import connection
+from cloudconsole.server.http.connection import Connection, Connections
 from cloudconsole.server.http.load_shedding import LoadShedder
-from cloudconsole.server.http.protocol import ConnectionContext, LimitedProtocol
-from cloudconsole.server.http.request import RequestSequence
-from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
+from cloudconsole.server.http.request import Request, RequestSequence
+from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS, Response
 from cloudconsole.server.metrics.layout import CONNECTION_REJECTIONS, SHED_REQUESTS
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from tests.e2e.raw_http import request
 from tests.harness import HeaderPairs, Reply
+
+Handle = Callable[[Request], Awaitable[Response | None]]
 
 SERVED = 204
 MAX_CONNECTIONS = 3
@@ -31,16 +31,14 @@ MAX_CONNECTIONS = 3
 class Overload(LoadShedder):
     """Permanent overload without any budget."""
 
-    __slots__ = ()
-
     def __init__(self) -> None:
         super().__init__()
-        self.active = self.measuring = True
+        self.active = True
 
-    def measure(self) -> None:
+    def start_iteration(self, arrived: int) -> None:
         """Stay overloaded."""
 
-    def should_reject(self, *, is_late: bool) -> bool:
+    def should_reject(self) -> bool:
         return True
 
 
@@ -66,38 +64,32 @@ class ClientConnection:
 class Worker:
     """A listening worker."""
 
-    def __init__(self, load_shedder: LoadShedder, app: Any = None) -> None:
+    def __init__(self, load_shedder: LoadShedder, handle: Handle | None = None) -> None:
         self.metrics = SharedMetrics(1)
         self.has_started_request = asyncio.Event()
-        self._context = ConnectionContext(30, MAX_CONNECTIONS, RequestSequence(), self.metrics.worker(0), load_shedder)
-        self._config = Config(
-            app or self._app, interface="asgi3", ws="none", lifespan="off", log_config=None, access_log=False
+        self._connections = Connections(
+            handle or self._handle, 30, MAX_CONNECTIONS, RequestSequence(), self.metrics.worker(0)
         )
-        self._state = ServerState()
+        self._connections.load_shedder = load_shedder
         self.port = 0
 
-    async def _app(self, _scope: Any, receive: Any, send: Any) -> None:
+    async def _handle(self, request: Request) -> Response:
         self.has_started_request.set()
-        while (await receive()).get("more_body"):
-            pass
-        await send({"type": "http.response.start", "status": SERVED, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
+        while not request.body_complete:
+            await request.receive()
+        return Response(SERVED)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Worker"]:
         loop = asyncio.get_running_loop()
-
-        def accept() -> LimitedProtocol:
-            return LimitedProtocol(self._config, self._state, {}, loop, context=self._context)
-
-        server = await loop.create_server(accept, "127.0.0.1", 0)
+        server = await loop.create_server(partial(Connection, self._connections), "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
         finally:
             server.close()
-            for connection in list(self._state.connections):
-                connection.transport.abort()
+            for connection in list(self._connections.open):
+                connection.drop()
             await server.wait_closed()
 
     @asynccontextmanager
@@ -113,10 +105,10 @@ class Worker:
 
 
 def run_with_worker(
-    scenario: Callable[[Worker], Awaitable[None]], load_shedder: LoadShedder | None = None, app: Any = None
+    scenario: Callable[[Worker], Awaitable[None]], load_shedder: LoadShedder | None = None, handle: Handle | None = None
 ) -> None:
     async def run() -> None:
-        async with Worker(load_shedder or LoadShedder(), app).open() as worker:
+        async with Worker(load_shedder or LoadShedder(), handle).open() as worker:
             await scenario(worker)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -171,7 +163,7 @@ def test_all_requests_on_a_connection_get_a_response() -> None:
 def test_the_pipelining_limit_shrinks_with_more_connections(
     monkeypatch: pytest.MonkeyPatch, others: int, pipelined: int
 ) -> None:
-    monkeypatch.setattr(protocol, "MAX_PIPELINED_TOTAL", 6)
+    monkeypatch.setattr(connection, "MAX_PIPELINED_TOTAL", 6)
 
     async def scenario(worker: Worker) -> None:
         async with AsyncExitStack() as stack:
@@ -247,21 +239,18 @@ def test_a_reset_while_pipelined_requests_wait_logs_nothing(
     """The client reads one of three responses and resets the connection while the second request is running."""
     running, lost, responded = (asyncio.Event() for _ in range(3))
     requests = count(1)
-    connection_lost = LimitedProtocol.connection_lost
+    connection_lost = Connection.connection_lost
 
-    def observed_connection_lost(connection: LimitedProtocol, problem: Exception | None) -> None:
+    def observed_connection_lost(connection: Connection, problem: Exception | None) -> None:
         connection_lost(connection, problem)
         lost.set()
 
-    async def app(_scope: Any, _receive: Any, send: Any) -> None:
-        is_second = next(requests) == 2
-        if is_second:
+    async def handle(_request: Request) -> Response:
+        if next(requests) == 2:
             running.set()
             await lost.wait()
-        await send({"type": "http.response.start", "status": SERVED, "headers": []})
-        await send({"type": "http.response.body"})
-        if is_second:
-            responded.set()
+            asyncio.get_running_loop().call_soon(responded.set)
+        return Response(SERVED)
 
     async def scenario(worker: Worker) -> None:
         async with asyncio.timeout(120):
@@ -272,7 +261,7 @@ def test_a_reset_while_pipelined_requests_wait_logs_nothing(
             client.close()
             await responded.wait()
 
-    monkeypatch.setattr(LimitedProtocol, "connection_lost", observed_connection_lost)
+    monkeypatch.setattr(Connection, "connection_lost", observed_connection_lost)
     with caplog.at_level(logging.INFO):
-        run_with_worker(scenario, app=app)
+        run_with_worker(scenario, handle=handle)
     assert [record.getMessage() for record in caplog.records] == []

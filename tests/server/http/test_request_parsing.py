@@ -12,7 +12,7 @@ from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.fields import create_fields
 from cloudconsole.server.http.body import MAX_FORM_FIELDS, MAX_PERCENT_SIGNS, MAX_UNESCAPED, parse_form, parse_json
 from cloudconsole.server.http.cookies import read_cookies
-from cloudconsole.server.http.request import HeaderPairs, Headers, HeadersCache
+from cloudconsole.server.http.request import HeaderPairs, Headers
 from cloudconsole.spec.errors import MalformedBody
 
 # Headers.
@@ -22,35 +22,6 @@ SESSION: Final = "s" + "0" * 48
 
 def _pairs(**headers: str) -> HeaderPairs:
     return [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
-
-
-HOST_AND_COOKIE: Final = _pairs(host="a", cookie="x=1")
-
-
-def test_identical_headers_are_parsed_once() -> None:
-    cache = HeadersCache()
-    assert cache.read(HOST_AND_COOKIE) is cache.read(list(HOST_AND_COOKIE))
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        _pairs(host="a", cookie="x=2"),
-        _pairs(host="a"),
-        HOST_AND_COOKIE[::-1],
-        [*HOST_AND_COOKIE, (b"accept", b"*/*")],
-        [*HOST_AND_COOKIE, (b"cookie", b"x=1")],
-    ],
-)
-def test_different_headers_are_parsed_again(other: HeaderPairs) -> None:
-    cache = HeadersCache()
-    first = cache.read(HOST_AND_COOKIE)
-    assert cache.read(other) is not first
-    assert cache.read(other).header(b"cookie") == Headers(other).header(b"cookie")
-
-
-def test_the_first_request_may_have_no_headers() -> None:
-    assert HeadersCache().read([]).host is None
 
 
 def test_repeated_headers_are_joined() -> None:

@@ -1,6 +1,5 @@
-"""Response headers: equal on both ways to send a response; cookies, and when they are `Secure`."""
+"""Response headers: connections that end, cookies, and when they are `Secure`."""
 
-import asyncio
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,58 +8,10 @@ from typing import Final
 import pytest
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.request import RESPONSE_WRITER, Message
-from cloudconsole.server.http.response import Response, error_headers, json_response, plain_response, send_response
+from cloudconsole.server.http.response import error_headers
 from cloudconsole.spec.errors import Unavailable
 from tests.harness import ApiClient, FakeClock, Reply
 from tests.server.http.conftest import StartConsole
-from tests.server.http.helpers import make_request
-
-HeaderList = list[tuple[bytes, bytes]]
-
-OWN_ID: Final = [(b"x-request-id", b"its-own-id")]
-
-
-def headers_sent_by_asgi(response: Response) -> HeaderList:
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    asyncio.run(send_response(response, make_request(OWN_ID), send))
-    return sorted(sent[0]["headers"])
-
-
-def headers_written_directly(response: Response) -> HeaderList:
-    heads: list[bytes] = []
-
-    class Recorder:
-        def write(self, head: bytes, _body: bytes) -> bool:
-            heads.append(head)
-            return True
-
-    async def send(_message: Message) -> None:
-        raise AssertionError("the response was already written")
-
-    asyncio.run(send_response(response, make_request(OWN_ID, **{RESPONSE_WRITER: Recorder()}), send))
-    status, *lines = heads[0].removesuffix(b"\r\n").split(b"\r\n")
-    assert status == b"HTTP/1.1 200 OK"
-    return sorted((name, value) for name, _, value in (line.partition(b": ") for line in lines))
-
-
-@pytest.mark.parametrize(
-    ("response", "ages"),
-    [
-        (plain_response(b"{}"), []),
-        (plain_response(b"{}", age=0), [b"0"]),
-        (plain_response(b"{}", age=12), [b"12"]),
-        (json_response(b"[1]"), []),
-    ],
-)
-def test_both_ways_send_the_same_headers_with_an_age_if_there_is_one(response: Response, ages: list[bytes]) -> None:
-    headers = headers_written_directly(response)
-    assert headers == headers_sent_by_asgi(response)
-    assert [value for name, value in headers if name == b"age"] == ages
 
 
 @pytest.mark.parametrize("closes", [True, False])

@@ -90,7 +90,7 @@ class FederatedSession:
     def find(self, id_hash: bytes = b"hash") -> Session | None:
         async def find() -> Session | None:
             await self.reader.changes.poll()
-            return await self._sessions.find(id_hash, self.clock.now())
+            return await self._sessions.read(id_hash, self.clock.now())
 
         return asyncio.run(find())
 
@@ -102,7 +102,8 @@ class FederatedSession:
 
     def ensure_valid(self, revalidator: TokenRevalidator, moment: float) -> None:
         self.clock.moment = NOW + moment
-        asyncio.run(revalidator.ensure_valid(self.session, ACCESS, HERE))
+        if revalidator.is_due(self.session):
+            asyncio.run(revalidator.revalidate(self.session, ACCESS, HERE))
 
     def close(self) -> None:
         self.reader.close()
@@ -191,7 +192,7 @@ def ensure_valid_concurrently(
 
     async def run() -> list[BaseException | None]:
         keystone.release = asyncio.Event()
-        requests = [asyncio.create_task(revalidator.ensure_valid(session, ACCESS, HERE)) for _ in range(number)]
+        requests = [asyncio.create_task(revalidator.revalidate(session, ACCESS, HERE)) for _ in range(number)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         requests[0].cancel()
@@ -214,11 +215,11 @@ def test_the_interval_starts_when_the_token_check_starts(federated: FederatedSes
 
     async def run() -> None:
         keystone.release = asyncio.Event()
-        first = asyncio.create_task(revalidator.ensure_valid(session, ACCESS, HERE))
+        first = asyncio.create_task(revalidator.revalidate(session, ACCESS, HERE))
         while not keystone.verifications:  # noqa: ASYNC110 - the fake sends no event
             await asyncio.sleep(0)
         federated.clock.moment = NOW + 9
-        second = asyncio.create_task(revalidator.ensure_valid(session, ACCESS, HERE))
+        second = asyncio.create_task(revalidator.revalidate(session, ACCESS, HERE))
         # The second request joins the check in its first step.
         await asyncio.sleep(0)
         keystone.release.set()

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cloudconsole._version import __version__
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.server.metrics import layout
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from cloudconsole.server.metrics.exposition import PAUSE_FACTOR, POSTGRES_PAUSE_FACTOR, MetricsExposition, StoreGauges
@@ -96,22 +97,9 @@ def test_duration_counts_match_request_counts(anonymous_client: ApiClient, scrap
 
 
 def test_a_disconnected_client_is_counted(transport: InProcessTransport, scrape: Scrape) -> None:
-    async def gone() -> dict[str, str]:
-        return {"type": "http.disconnect"}
-
-    async def send(_message: object) -> None:
-        raise AssertionError("unexpected response")
-
     headers = [(b"host", b"localhost"), (b"content-length", b"5")]
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/api/",
-        "http_version": "1.1",
-        "scheme": "http",
-        "headers": headers,
-    }
-    transport.gather(transport.console(scope, gone, send))
+    request = Request(Headers(headers), "POST", "/api/")
+    assert transport.gather(transport.console.handle(request)) == [None]
     assert scrape().requests() == {("api", "client_gone"): 1}
 
 

@@ -1,6 +1,5 @@
 """A worker, its dependencies and its supervisor: limits, headers, frozen workers, messages to the service manager."""
 
-import logging
 import os
 import resource
 import socket
@@ -14,14 +13,11 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from cloudconsole.cli.main import main
 from cloudconsole.core.private_api_check import IncompatibleDependency, require_names
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.runtime.supervisor import POLL_SECONDS, FrozenWorkerDetector
 from cloudconsole.server.runtime.systemd import Notifier
-from cloudconsole.server.runtime.uvicorn_check import USED, VERSIONS, require_uvicorn
 from cloudconsole.server.runtime.worker import MAX_UNSENT, OTHER_FILES, bind, connection_limit, https_headers
 from cloudconsole.server.writer import NICENESS, lower_priority
 from cloudconsole.store.base import StoreError
@@ -45,7 +41,8 @@ CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}
     ],
 )
 def test_hsts_is_sent_if_every_client_uses_https(given: dict[str, str], header: str | None) -> None:
-    assert dict(https_headers(load_settings({}, given))).get("Strict-Transport-Security") == header
+    line = f"strict-transport-security: {header}\r\n" if header else ""
+    assert https_headers(load_settings({}, given)) == line.encode()
 
 
 @pytest.mark.parametrize(
@@ -94,25 +91,10 @@ def test_lower_priority_affects_only_its_own_thread() -> None:
     assert priority() == before
 
 
-def test_serve_reports_a_missing_method(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = logging.getLogger()
-    for name in ("handlers", "level"):  # The command configures them for this process.
-        monkeypatch.setattr(root, name, getattr(root, name))
-    require_uvicorn()
-    monkeypatch.delattr(HttpToolsProtocol, "on_header")
-    assert main(["serve", "--port", "0", "--data", str(tmp_path / "data")]) == 1
-    error = capsys.readouterr().err
-    assert "lacks HttpToolsProtocol.on_header" in error
-    assert f"install uvicorn{VERSIONS}" in error
-    assert not (tmp_path / "data").exists()
-
-
 def test_a_missing_attribute_is_named() -> None:
-    renamed = {RequestResponseCycle: (*USED[RequestResponseCycle], "is_disconnected"), HttpToolsProtocol: ("queue",)}
-    with pytest.raises(IncompatibleDependency, match=r"lacks HttpToolsProtocol\.queue, RequestResponseCycle\.is_dis"):
-        require_names("uvicorn", VERSIONS, (), renamed)
+    renamed = {psycopg.Connection: ("pgconn", "queue"), psycopg.Cursor: ("is_disconnected",)}
+    with pytest.raises(IncompatibleDependency, match=r"lacks Connection\.queue, Cursor\.is_disconnected"):
+        require_names("psycopg", PSYCOPG_VERSIONS, (), renamed)
 
 
 def test_postgresql_store_reports_a_missing_method(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +109,6 @@ def test_postgresql_store_reports_a_missing_method(monkeypatch: pytest.MonkeyPat
 def test_suggested_versions_are_the_declared_range() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    assert f"uvicorn{VERSIONS}" in extras["server"]
     assert f"psycopg[binary]{PSYCOPG_VERSIONS}" in extras["postgres"]
 
 

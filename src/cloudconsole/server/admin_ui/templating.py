@@ -21,7 +21,7 @@ from cloudconsole.server.http.response import HeaderList, Response
 from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
 from cloudconsole.spec.text_escaping import escape, format_cell
 
-HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
+HTML: Final = b"text/html; charset=utf-8"
 
 AUDIT_PATH: Final = f"{OPERATOR_PATH}audit/"
 SIGN_IN_PATH: Final = f"{OPERATOR_PATH}sign-in/"
@@ -83,7 +83,7 @@ class Renderer:
         self, template: str, request: Request, *, status: int = 200, headers: HeaderList | None = None, **values: Any
     ) -> Response:
         html = self._environment.get_template(template).render(request_id=request.request_id, **values)
-        return Response(status, html.encode(), [HTML_TYPE, *(headers or [])], policy=PAGE_POLICY)
+        return Response(status, html.encode(), headers or [], HTML, PAGE_POLICY)
 
     def moment(self, text: str) -> Markup | str:
         """Return a record's time as a `<time>` element in the console's time zone."""

@@ -30,11 +30,11 @@ from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, 
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
 from cloudconsole.server.logging import configure_logging, exit_with_error, is_journal
+from cloudconsole.server.runtime.server import STOP_SIGNALS
 from cloudconsole.server.runtime.supervisor import serve
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import block_reload_signal, read_certificate
-from cloudconsole.server.runtime.uvicorn_check import require_uvicorn
-from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, ListeningSockets, bind, bind_metrics
+from cloudconsole.server.runtime.worker import ListenError, ListeningSockets, bind, bind_metrics
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.store import tables
 from cloudconsole.store.base import StoreError, read_only_engine
@@ -136,7 +136,6 @@ def _run(arguments: argparse.Namespace, default_overrides: Mapping[str, Any], no
         certificate = read_certificate(settings)
         first_cloud = read_initial_cloud(arguments, settings)
         # Bound before the store is created: a failed start leaves nothing behind.
-        require_uvicorn()
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
         if not runtime.is_ordinary:
             reject_public_address(listener)

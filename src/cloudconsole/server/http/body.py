@@ -43,16 +43,11 @@ async def read_body(request: Request, limit: int) -> bytes:
     """Return the whole body; reject it as soon as it exceeds the limit."""
     if request.head.content_length > limit:
         raise BodyTooLarge(limit)
-    if request.body_complete and len(request.body) <= limit:
-        return request.body
-    # A bytearray grows in place: a body may arrive in thousands of chunks.
-    arrived = bytearray(request.body)
-    while not request.body_complete and len(arrived) <= limit:
-        arrived += request.chunk_of(await request.receive())
-    request.body = bytes(arrived)
+    while not request.body_complete and len(request.body) <= limit:
+        await request.receive()
     if len(request.body) > limit:
         raise BodyTooLarge(limit)
-    return request.body
+    return bytes(request.body)
 
 
 def media_type(request: Request, accepted: tuple[str, ...]) -> str:

@@ -27,7 +27,7 @@ BUDGET: Final = 0.001
 MIN_SERVED: Final = 8
 TICK: Final = 0.001
 RESUMED_PER_TICK: Final = 2
-"""Increases by itself with every tick since the budget was last exceeded."""
+"""The number grows by this much with every tick, until the budget is exceeded again."""
 LATE: Final = 0.01
 """Requests on a connection that was paused for longer than this may have waited as long."""
 
@@ -35,69 +35,52 @@ COOLDOWN: Final = 0.1
 """Seconds since the budget was last exceeded, after which shedding stops if no connection is paused."""
 
 
-class Connection(Protocol):
+class PausableConnection(Protocol):
     is_paused: bool
     was_late: bool
     """Whether the request that it reads now may have waited while the connection was paused."""
 
-    def pause(self) -> None:
-        """Stop reading."""
-
-    def resume(self) -> None:
-        """Continue reading."""
+    def update_reading(self) -> None:
+        """Stop or continue reading, after a change of `is_paused`."""
 
 
 class LoadShedder:
     """Overload detection and load shedding of one worker; `active` during overload."""
 
-    __slots__ = (
-        "_budget",
-        "_burst",
-        "_exceeded_at",
-        "_iteration_start",
-        "_iteration_work",
-        "_paused",
-        "_resume_limit",
-        "_resumed",
-        "_seconds",
-        "_started",
-        "_work",
-        "active",
-        "arrived",
-        "measuring",
-    )
-
     def __init__(
         self, seconds: Callable[[], float] = time.perf_counter, work: Callable[[], float] = time.thread_time
     ) -> None:
-        self._seconds = seconds
-        self._work = work
-        self.active = False
-        self.measuring = False
-        """While true, every request calls `should_reject` before it starts."""
-        self.arrived = 0
-        """Requests since the last response; counted by connections, reset by response writers."""
+        self._seconds, self._work = seconds, work
+        self.active = self._is_measured = False
         self._started = self._burst = self._resume_limit = 0
-        self._iteration_start = self._iteration_work = 0.0
-        self._budget = BUDGET
-        self._exceeded_at = 0.0
-        """When the budget was last exceeded."""
-        self._paused: deque[tuple[Connection, float]] = deque()
-        self._resumed: list[Connection] = []
+        # `_exceeded_at` is when the budget was last exceeded.
+        self._iteration_start = self._iteration_work = self._budget = self._exceeded_at = 0.0
+        self._paused: deque[tuple[PausableConnection, float]] = deque()
+        self._resumed: list[PausableConnection] = []
 
-    def measure(self) -> None:
-        """Count a request and start to measure loop iterations; an idle worker saves that cost."""
-        self._burst += 1
-        if not self.measuring:
-            self.measuring = True
-            # Iterations are not measured while no requests arrive.
-            self.active = self.active and self._continues(self._seconds())
-            asyncio.get_running_loop().call_soon(self._start_measuring)
+    def start_iteration(self, arrived: int) -> None:
+        """Note how many requests were read; call this once per iteration, before they are processed."""
+        was_measured, self._is_measured = self._is_measured, self.active or arrived >= MIN_REQUESTS
+        if not self._is_measured:
+            # A worker with little to do saves the cost of measuring.
+            return
+        previous_start, previous_work = self._iteration_start, self._iteration_work
+        self._iteration_start, self._iteration_work = self._seconds(), self._work()
+        work = self._iteration_work - previous_work if was_measured else 0.0
+        self._started = 0
+        if self.active:
+            self._budget = BUDGET + min(self._iteration_start - previous_start - work, LATE)
+            is_recent = self._iteration_start - self._exceeded_at < COOLDOWN
+            self.active = is_recent or bool(self._paused or self._resumed)
+            self._burst = 0
+        else:
+            self._budget = BUDGET
+            self._burst = arrived + (self._burst if work >= LONG_ITERATION else 0)
+            self.active = self._burst > BURST
+            self._exceeded_at = self._iteration_start
 
-    def should_reject(self, *, is_late: bool) -> bool:
-        """Return whether a request that is about to start must be rejected."""
-        if is_late or not self.active:
-            return is_late
+    def should_reject(self) -> bool:
+        """Return whether a request that is about to start must be rejected; call this only while `active`."""
         self._started += 1
         is_exceeded = self._started > MIN_SERVED and self._work() - self._iteration_work > self._budget
         if is_exceeded:
@@ -105,47 +88,15 @@ class LoadShedder:
             self._resume_limit = 0
         return is_exceeded
 
-    def pause(self, connection: Connection) -> None:
+    def pause(self, connection: PausableConnection) -> None:
         """Pause a connection after a rejection; it is resumed in order."""
         if connection.is_paused:
             return
         if not self._paused and not self._resumed:
             asyncio.get_running_loop().call_later(TICK, self._tick)
-        connection.pause()
+        connection.is_paused = True
+        connection.update_reading()
         self._paused.append((connection, self._seconds()))
-
-    def _start_measuring(self) -> None:
-        """Run among the callbacks of an iteration; what this schedules runs before those of the next."""
-        self._start_iteration()
-        asyncio.get_running_loop().call_soon(self._measure_iteration)
-
-    def _measure_iteration(self) -> None:
-        """Run once per iteration, after reading and before processing; stop when few requests arrive."""
-        arrived, self.arrived = self.arrived, 0
-        work = self._start_iteration()
-        if self.active:
-            self.active = self._continues(self._iteration_start)
-            self._burst = 0
-        else:
-            if work < LONG_ITERATION or arrived < MIN_REQUESTS:
-                self._burst = arrived
-            self.active = self._burst > BURST
-            self._exceeded_at = self._iteration_start
-        self.measuring = arrived >= (1 if self.active else MIN_REQUESTS)
-        if self.measuring:
-            asyncio.get_running_loop().call_soon(self._measure_iteration)
-
-    def _continues(self, now: float) -> bool:
-        return bool(self._paused or self._resumed) or now - self._exceeded_at < COOLDOWN
-
-    def _start_iteration(self) -> float:
-        """Return the CPU time of the previous iteration."""
-        previous_start, previous_work = self._iteration_start, self._iteration_work
-        self._iteration_start, self._iteration_work = self._seconds(), self._work()
-        work = self._iteration_work - previous_work
-        self._budget = BUDGET + min(self._iteration_start - previous_start - work, LATE)
-        self._started = 0
-        return work
 
     def _tick(self) -> None:
         """Resume some paused connections; a request sent during the pause is read before the next tick."""
@@ -157,7 +108,8 @@ class LoadShedder:
         for _ in range(min(self._resume_limit, len(self._paused))):
             connection, since = self._paused.popleft()
             connection.was_late = now - since > LATE
-            connection.resume()
+            connection.is_paused = False
+            connection.update_reading()
             self._resumed.append(connection)
         if self._resumed:
             asyncio.get_running_loop().call_later(TICK, self._tick)

@@ -92,7 +92,7 @@ class ProxyPolicy:
             forwarded_scheme = _last(head.header(b"x-forwarded-proto"))
             if forwarded_scheme in ("http", "https"):
                 request.scheme = forwarded_scheme
-            request.address = self._forwarded_address(head) or request.peer
+            request.forwarded_address = self._forwarded_address(head)
         elif head.is_forwarded and self._undeclared is not None:
             self._undeclared.record(request.peer)
         if host is None:

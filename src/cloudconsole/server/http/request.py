@@ -3,10 +3,10 @@
 import asyncio
 import random
 import re
-import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.server.http.cookies import Cookies, read_cookies
@@ -29,11 +29,11 @@ class Headers:
 
     __slots__ = (
         "_headers",
-        "announces_body",
         "charset",
         "content_length",
         "cookies",
         "csrf_token",
+        "expects_continue",
         "given_request_id",
         "has_csrf_cookie",
         "host",
@@ -41,11 +41,14 @@ class Headers:
         "is_from_foreign_page",
         "language",
         "media_type",
+        "memo",
         "origin",
         "sessions",
     )
 
     def __init__(self, pairs: HeaderPairs) -> None:
+        self.memo: Any = None
+        """What an endpoint derives from these headers, for the next request that has the same."""
         self._headers = _join(pairs)
         header = self._headers.get
         self.host = header(b"host")
@@ -58,7 +61,8 @@ class Headers:
         self.language: Language = choose_language((header(b"accept-language") or "")[:1000])
 
         length = header(b"content-length")
-        self.announces_body = length is not None or b"transfer-encoding" in self._headers
+        expect = header(b"expect") or ""
+        self.expects_continue = expect.rpartition(",")[2].strip().lower() == "100-continue"
         # The first digits are enough: Python does not convert thousands of them.
         self.content_length = int(length.lstrip("0")[:18] or 0) if length is not None and length.isdecimal() else 0
         self.media_type, self.charset = _read_content_type((header(b"content-type") or "")[:MAX_CONTENT_TYPE])
@@ -77,25 +81,6 @@ class Headers:
     def via_proxy(self) -> bool:
         """Whether any header is one that proxies add."""
         return any(name in _PROXY_HEADERS or name.startswith(b"x-forwarded-") for name in self._headers)
-
-
-class HeadersCache:
-    """Last headers of a connection: with keep-alive, the next ones are usually the same."""
-
-    __slots__ = ("_head", "_pairs")
-
-    def __init__(self) -> None:
-        self._pairs: HeaderPairs = []
-        self._head = Headers([])
-
-    def read(self, pairs: HeaderPairs) -> Headers:
-        if pairs != self._pairs:
-            self._pairs, self._head = pairs, Headers(pairs)
-        return self._head
-
-
-HEADERS_CACHE: Final = "cloudconsole.last_head"
-"""Scope key of the connection's `HeadersCache`."""
 
 
 def _is_foreign_page(sec_fetch_site: str | None) -> bool:
@@ -118,30 +103,17 @@ def _read_content_type(header: str) -> tuple[str, str]:
 
 def _join(pairs: HeaderPairs) -> dict[bytes, str]:
     """Return headers by name; joining makes a repeated header invalid if only one is allowed."""
-    headers = {name: value.decode("latin-1") for name, value in pairs}
+    headers = {name.lower(): value.decode("latin-1") for name, value in pairs}
     if len(headers) != len(pairs):
         joined: dict[bytes, list[str]] = {}
         for name, value in pairs:
-            joined.setdefault(name, []).append(value.decode("latin-1"))
+            joined.setdefault(name.lower(), []).append(value.decode("latin-1"))
         headers = {name: ("; " if name == b"cookie" else ", ").join(values) for name, values in joined.items()}
     return headers
 
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-
-class Writer(Protocol):
-    """Connection that takes a whole response."""
-
-    def write(self, head: bytes, body: bytes) -> bool:
-        """Write status line with headers, and body; return False if the connection cannot take them now."""
-
-
 class RequestSequence:
-    """Numbers requests in the order in which they arrive.
+    """Numbers batches of requests in the order in which they arrive.
 
     A request must see what was acknowledged before it arrived. A poll for changes that began after its arrival sees all
     of that, so one poll serves every request up to the latest number at its start; under load these are many.
@@ -153,21 +125,9 @@ class RequestSequence:
         self.latest = 0
 
     def next(self) -> int:
-        """Return the number of a request that has just arrived completely."""
+        """Return the number of requests that have just arrived completely."""
         self.latest += 1
         return self.latest
-
-
-RESPONSE_WRITER: Final = "cloudconsole.response_writer"
-"""Scope key of the connection's `Writer`."""
-WHOLE_BODY: Final = "cloudconsole.whole_body"
-"""Scope key of the request's complete body."""
-ARRIVAL: Final = "cloudconsole.arrival"
-"""Scope key of the number of a complete request."""
-DROP: Final = "cloudconsole.drop"
-"""Scope key of a function that closes the connection without a response."""
-GONE: Final = "cloudconsole.gone"
-"""Scope key of an event that is set when the client has disconnected, or stopped sending."""
 
 
 class ClientGone(Exception):
@@ -179,62 +139,61 @@ def new_request_id() -> str:
     return f"{random.getrandbits(64):016x}"
 
 
-class Request:
-    __slots__ = (
-        "_scope",
-        "address",
-        "body",
-        "body_complete",
-        "call",
-        "head",
-        "host",
-        "method",
-        "origin",
-        "outcome",
-        "path",
-        "peer",
-        "receive",
-        "request_id",
-        "scheme",
-        "started",
-        "user",
-        "writer",
-    )
-
-    def __init__(self, scope: Scope, head: Headers, receive: Receive) -> None:
-        self.started = time.perf_counter_ns()
-        # Set while the request is processed; for metrics and logs.
-        self.call = OTHER
-        self.outcome = OK
-        self.user: str | None = None
-        self._scope = scope
-        self.receive = receive
-        self.head = head
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
-        client = scope.get("client")
-        self.peer: str = client[0] if client else ""
-        # From the socket; `ProxyPolicy` replaces them with the values of a trusted proxy.
-        self.address = self.peer
-        self.scheme: str = scope["scheme"]
-        self.host: str | None = None
-        self.origin: str | None = None
-        """The console's public origin for this request, if known."""
-        body: bytearray | None = scope.get(WHOLE_BODY)
-        self.body_complete = body is not None or not head.announces_body
-        self.body = b"" if body is None else bytes(body)
-        """The part that has arrived so far."""
-        self.request_id = head.given_request_id or new_request_id()
-        # Removed from the scope, which the connection references, to avoid a reference cycle.
-        self.writer: Writer | None = scope.pop(RESPONSE_WRITER, None)
+class RequestConnection(Protocol):
+    """The connection of a request."""
 
     @property
-    def http_version(self) -> str:
-        return str(self._scope["http_version"])
+    def gone(self) -> asyncio.Event:
+        """Event that is set when the client has disconnected, or stopped sending."""
+
+    async def receive(self, request: "Request") -> None:
+        """Wait until more of the request's body has arrived; raise `ClientGone` if the client disconnects."""
+
+    def drop(self) -> None:
+        """Close the connection without a response."""
+
+
+class Request(Struct, eq=False):
+    head: Headers
+    method: str
+    path: str
+    query: bytes = b""
+    http_version: str = "1.1"
+    peer: str = ""
+    """The client's address on the socket; a proxy's if there is one."""
+    scheme: str = "http"
+    """That of the socket; `ProxyPolicy` replaces it with that of a trusted proxy."""
+    server: tuple[str, int] | None = None
+    """Address and port that the client connected to, if known."""
+    connection: RequestConnection | None = None
+    keep_alive: bool = True
+
+    body: bytes | bytearray = b""
+    """The part that has arrived so far."""
+    body_complete: bool = False
+    arrival: int | None = None
+    """Number in the worker's `RequestSequence`, if it has arrived completely."""
+    is_continued: bool = False
+    """Whether `100 Continue` was sent."""
+    is_disconnected: bool = False
+    response_started: bool = False
+
+    # Set while the request is processed.
+    request_id: str = ""
+    started: int = 0
+    """Start of processing, in nanoseconds."""
+    call: str = OTHER
+    outcome: str = OK
+    user: str | None = None
+    host: str | None = None
+    origin: str | None = None
+    """The console's public origin for this request, if known."""
+    forwarded_address: str | None = None
 
     @property
-    def arrival(self) -> int | None:
-        return self._scope.get(ARRIVAL)
+    def address(self) -> str:
+        """The client's address."""
+        return self.forwarded_address or self.peer
 
     @property
     def secure(self) -> bool:
@@ -245,32 +204,17 @@ class Request:
     def client(self) -> ClientInfo:
         return ClientInfo(self.address, self.request_id)
 
-    @property
-    def server(self) -> tuple[str, int] | None:
-        """Address and port that the client connected to, if known."""
-        server = self._scope.get("server")
-        return server if server and server[1] else None
+    def add_body(self, part: bytes) -> None:
+        if not self.body:
+            self.body = part
+            return
+        if not isinstance(self.body, bytearray):
+            # It grows in place: a body may arrive in thousands of chunks.
+            self.body = bytearray(self.body)
+        self.body += part
 
-    def drop_connection(self) -> None:
-        """Close the connection without a response, if it supports that."""
-        drop: Callable[[], None] | None = self._scope.get(DROP)
-        if drop is not None:
-            drop()
-
-    @property
-    def gone(self) -> asyncio.Event:
-        """Event for the client's disconnection; never set if the connection does not support it."""
-        gone: asyncio.Event | None = self._scope.get(GONE)
-        return gone or asyncio.Event()
-
-    @property
-    def query(self) -> bytes:
-        return bytes(self._scope.get("query_string", b""))
-
-    def chunk_of(self, message: Message) -> bytes:
-        """Return the part of the body in a message, and update `body_complete`."""
-        if message["type"] != "http.request":
+    async def receive(self) -> None:
+        """Wait until more of the body has arrived; raise `ClientGone` if the client disconnects."""
+        if self.connection is None:
             raise ClientGone
-        self.body_complete = not message.get("more_body", False)
-        body: bytes = message.get("body", b"")
-        return body
+        await self.connection.receive(self)

@@ -1,18 +1,20 @@
-"""Responses: common headers, errors, sending; and the types of routes."""
+"""Responses: common headers, errors, rendering; and the types of routes."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
+from functools import cache, lru_cache
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from cloudconsole.server.http.request import ClientGone, Request, Send
+from cloudconsole.server.http.request import Request
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, MethodNotAllowed, Unavailable
+from cloudconsole.spec.i18n import Language
 
 HeaderList = list[tuple[bytes, bytes]]
 
-JSON_TYPE: Final = (b"content-type", b"application/json")
+JSON: Final = b"application/json"
 NO_STORE: Final = (b"cache-control", b"no-store")
 
 SECURITY_HEADERS: Final[HeaderList] = [
@@ -27,37 +29,22 @@ CLOSED_POLICY: Final = (
     b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
 )
 
-PLAIN_JSON: Final[HeaderList] = [JSON_TYPE]
-"""Headers of a plain JSON response, whose head is pre-rendered in `WHOLE_HEAD`."""
-
-WHOLE_HEAD: Final = (
-    b"HTTP/1.1 200 OK\r\n"
-    + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, NO_STORE, *SECURITY_HEADERS))
-    + b"content-length: %d\r\nx-request-id: %b\r\n"
-)
+CONNECTION_CLOSE: Final = (b"connection", b"close")
 AGE: Final = b"age"
 """Seconds since the data was read from the upstream cloud."""
-
-MAX_DISCARDED: Final = 8 * 1024 * 1024
-DISCARD_SECONDS: Final = 10
 
 
 class Response(Struct):
     status: int = 200
     body: bytes = b""
     headers: HeaderList = []
+    content_type: bytes = b""
     policy: tuple[bytes, bytes] = CLOSED_POLICY
     caching: tuple[bytes, bytes] = NO_STORE
-    age: int | None = None
 
 
 def json_response(body: bytes, status: int = 200, headers: HeaderList | None = None) -> Response:
-    return Response(status, body, [JSON_TYPE, *(headers or [])])
-
-
-def plain_response(body: bytes, age: int | None = None) -> Response:
-    """Return a success without additional headers but `Age`; see `PLAIN_JSON`."""
-    return Response(200, body, PLAIN_JSON, age=age)
+    return Response(status, body, headers or [], JSON)
 
 
 def cookie_headers(*cookies: str) -> HeaderList:
@@ -75,67 +62,46 @@ def error_headers(error: ApiError) -> HeaderList:
     if isinstance(error, MethodNotAllowed):
         headers.append((b"allow", error.allow.encode("ascii")))
     if isinstance(error, BodyTooLarge) or (isinstance(error, Unavailable) and error.closes):
-        headers.append((b"connection", b"close"))
+        headers.append(CONNECTION_CLOSE)
     return headers
 
 
-async def send_response(response: Response, request: Request, send: Send) -> None:
-    if _write_directly(response, request):
-        return
-    headers = _headers(response, request.request_id)
-    if response.status in (204, 304):
-        headers = [header for header in headers if header[0] != b"content-length"]
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    body = b"" if request.method == "HEAD" else response.body
-    if request.body_complete:
-        await send({"type": "http.response.body", "body": body})
-        return
-    # Send the response at once, but keep the connection open while the client sends the rest of its body: closing it
-    # with unread data would reset it, and the client would never see the response.
-    await send({"type": "http.response.body", "body": body, "more_body": True})
-    await _discard_body(request)
-    await send({"type": "http.response.body", "body": b""})
+@cache
+def unavailable_response(language: Language) -> Response:
+    """Return the response to a request that is rejected because of overload; the connection stays open."""
+    error = Unavailable(closes=False)
+    return json_response(envelope.error(error, language), error.code, error_headers(error))
 
 
-def _write_directly(response: Response, request: Request) -> bool:
-    """Write a success to the connection at once; return False if that is not possible."""
-    writer = request.writer
-    if writer is None or response.status != 200 or request.method == "HEAD" or not request.body_complete:
-        return False
-    return writer.write(_whole_head(response, request.request_id), response.body)
+def render(response: Response, request: Request, more_headers: bytes = b"") -> bytes:
+    """Return a response as bytes; no header contains unvalidated text of the client."""
+    body, headers = response.body, response.headers
+    return b"".join(
+        (
+            _fixed_lines(response.status, response.content_type, response.policy, response.caching),
+            b"" if response.status in (204, 304) else b"content-length: %d\r\n" % len(body),
+            b"x-request-id: %b\r\n" % request.request_id.encode(),
+            _lines(headers) if headers else b"",
+            more_headers,
+            b"\r\n" if request.keep_alive or CONNECTION_CLOSE in headers else b"connection: close\r\n\r\n",
+            b"" if request.method == "HEAD" else body,
+        )
+    )
 
 
-def _headers(response: Response, request_id: str) -> HeaderList:
-    return [
-        *response.headers,
-        (b"content-length", b"%d" % len(response.body)),
-        (b"x-request-id", request_id.encode("ascii")),
-        response.policy,
-        response.caching,
-        *([] if response.age is None else [(AGE, b"%d" % response.age)]),
-        *SECURITY_HEADERS,
-    ]
+@lru_cache(maxsize=256)
+def _fixed_lines(status: int, content_type: bytes, policy: tuple[bytes, bytes], caching: tuple[bytes, bytes]) -> bytes:
+    # Test mode injects any status.
+    first = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
+    types = [(b"content-type", content_type)] if content_type else []
+    return first + _lines([*types, policy, caching, *SECURITY_HEADERS])
 
 
-def _whole_head(response: Response, request_id: str) -> bytes:
-    """Return the head of a success; it contains no unvalidated text of the client."""
-    if response.headers[:1] == PLAIN_JSON and response.policy is CLOSED_POLICY and response.caching is NO_STORE:
-        head = WHOLE_HEAD % (len(response.body), request_id.encode("ascii"))
-        for header in response.headers[1:]:
-            head += b"%b: %b\r\n" % header
-        return head if response.age is None else b"%b%b: %d\r\n" % (head, AGE, response.age)
-    headers = [b"%b: %b\r\n" % header for header in _headers(response, request_id)]
-    return b"".join([b"HTTP/1.1 200 OK\r\n", *headers])
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
-async def _discard_body(request: Request) -> None:
-    discarded = 0
-    try:
-        async with asyncio.timeout(DISCARD_SECONDS):
-            while not request.body_complete and discarded < MAX_DISCARDED:
-                discarded += len(request.chunk_of(await request.receive()))
-    except (TimeoutError, ClientGone):
-        return
+def _lines(headers: HeaderList) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -145,6 +111,8 @@ class Route(NamedTuple):
     call: str
     """Label in metrics; a call of an action later gets the action's name."""
     endpoint: Endpoint
+    needs_task: bool = True
+    """Whether the endpoint must run in a task from its start; see `core.coroutines`."""
 
 
 Routes = dict[str, dict[str, Route]]

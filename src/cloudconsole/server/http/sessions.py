@@ -89,10 +89,13 @@ class SessionFinder:
     async def lookup(self, id_hash: bytes, arrival: int | None, now: float) -> Session | None:
         """Return the live session, as of no earlier than the arrival of the request with this number."""
         if arrival is None or arrival > self._polled_until:
-            latest = self._sequence.latest
-            await self._changes.poll()
-            self._polled_until = max(latest, self._polled_until)
-        return await self._cache.find(id_hash, now)
+            await self._poll()
+        return self._cache.cached(id_hash, now) or await self._cache.read(id_hash, now)
+
+    async def _poll(self) -> None:
+        latest = self._sequence.latest
+        await self._changes.poll()
+        self._polled_until = max(latest, self._polled_until)
 
     async def require(self, request: Request) -> Session:
         current = await self.find(request)

@@ -31,7 +31,7 @@ class CachedResponse(NamedTuple):
     body: bytes
     compressed: bytes
     tag: str
-    content_type: tuple[bytes, bytes]
+    content_type: bytes
     policy: tuple[bytes, bytes]
     caching: tuple[bytes, bytes]
 
@@ -42,12 +42,11 @@ class CachedResponse(NamedTuple):
         # Its quotation marks prevent a match inside another tag.
         if self.tag in known or known.strip() == "*":
             return Response(status=304, headers=headers, policy=self.policy, caching=self.caching)
-        headers.append(self.content_type)
         body = self.body
         if len(self.compressed) < len(body) and _takes_gzip(request):
             headers.append((b"content-encoding", b"gzip"))
             body = self.compressed
-        return Response(body=body, headers=headers, policy=self.policy, caching=self.caching)
+        return Response(200, body, headers, self.content_type, self.policy, self.caching)
 
 
 def make_cached(
@@ -57,7 +56,7 @@ def make_cached(
     caching: tuple[bytes, bytes] = REVALIDATED,
 ) -> CachedResponse:
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    return CachedResponse(body, gzip.compress(body, mtime=0), tag, (b"content-type", content_type), policy, caching)
+    return CachedResponse(body, gzip.compress(body, mtime=0), tag, content_type, policy, caching)
 
 
 def _takes_gzip(request: Request) -> bool:

@@ -43,14 +43,12 @@ class TokenRevalidator:
         """Record the token of a new session as valid."""
         self._remember(id_hash, self._clock.now())
 
-    async def ensure_valid(self, session: Session, access: CloudCredentials, client: ClientInfo) -> None:
-        """Revalidate the token if it is due; raise `LoginRequired` if it is invalid."""
+    def is_due(self, session: Session) -> bool:
+        """Return whether the token must be verified again before it is used."""
         now = self._clock.now()
         validated_at = self._validated.get(session.id_hash)
         # `<=`, because a clock may be set back.
-        if validated_at is not None and validated_at <= now < validated_at + self._interval:
-            return
-        await self.revalidate(session, access, client)
+        return validated_at is None or not validated_at <= now < validated_at + self._interval
 
     async def revalidate(self, session: Session, access: CloudCredentials, client: ClientInfo) -> None:
         """Verify the token now; if it is invalid, end the session and raise `LoginRequired`."""

@@ -19,12 +19,11 @@ from cloudconsole.server.metrics.exposition import MetricsExposition, StoreGauge
 from cloudconsole.server.metrics.layout import DIED, FROZEN
 from cloudconsole.server.metrics.server import MetricsServer
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
+from cloudconsole.server.runtime.server import STOP_SIGNALS, StopReason
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import RELOAD_SIGNAL, Certificate
 from cloudconsole.server.runtime.worker import (
-    STOP_SIGNALS,
     ListeningSockets,
-    StopReason,
     call_when_closed,
     log_start,
     log_stop,

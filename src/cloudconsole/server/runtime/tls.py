@@ -9,9 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
-
-import uvloop
+from typing import Final
 
 from cloudconsole.server.config.settings import SettingError, Settings
 
@@ -94,19 +92,6 @@ def _expiry(path: Path) -> datetime | None:
         # OpenSSL accepts the certificate, so it is usable.
         log.warning("%s: cannot warn before it expires", problem)
         return None
-
-
-class BoundedLoop(uvloop.Loop):
-    """uvloop with timeouts for TLS handshake and shutdown, for which uvicorn has no setting."""
-
-    def __init__(self, tls_timeout: float) -> None:
-        super().__init__()
-        self._tls_timeout = tls_timeout
-
-    async def create_server(self, *arguments: Any, **named: Any) -> Any:
-        if named.get("ssl") is not None:
-            named |= {"ssl_handshake_timeout": self._tls_timeout, "ssl_shutdown_timeout": self._tls_timeout}
-        return await super().create_server(*arguments, **named)
 
 
 def _read(certificate: Path, key: Path) -> ssl.SSLContext:

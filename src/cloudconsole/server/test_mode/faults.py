@@ -1,16 +1,13 @@
-"""Fault injection, and connections that can be dropped."""
+"""Fault injection."""
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from msgspec import Struct
-from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.body import parse_fields, read_body
-from cloudconsole.server.http.protocol import LimitedProtocol
-from cloudconsole.server.http.request import DROP, GONE, ClientGone, Request
+from cloudconsole.server.http.request import ClientGone, Request
 from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
@@ -69,7 +66,8 @@ class Fault(Struct, omit_defaults=True, rename="camel"):
 
 
 def _drop(request: Request) -> NoReturn:
-    request.drop_connection()
+    if request.connection is not None:
+        request.connection.drop()
     raise ClientGone
 
 
@@ -105,7 +103,8 @@ class Faults:
         if not seconds:
             return
         forgotten = self._forgotten
-        ends = [asyncio.create_task(event.wait()) for event in (forgotten, request.gone)]
+        gone = [] if request.connection is None else [request.connection.gone]
+        ends = [asyncio.create_task(event.wait()) for event in (forgotten, *gone)]
         _, waiting = await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for each in waiting:
             each.cancel()
@@ -129,27 +128,3 @@ class Faults:
             return str(parse_fields(body, request.head.media_type, ("action",)).get("action"))
         except ApiError:
             return BEFORE_ACTION
-
-
-class DroppableProtocol(LimitedProtocol):
-    @override
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._gone = asyncio.Event()
-        super().connection_made(transport)
-
-    @override
-    def eof_received(self) -> bool:  # type: ignore[override]
-        # A half-closed connection looks the same and still gets its response.
-        self._gone.set()
-        return super().eof_received()
-
-    @override
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._gone.set()
-        super().connection_lost(exc)
-
-    @override
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
-        scope[DROP], scope[GONE] = self.drop, self._gone
-        super()._start_asgi_task(cycle, app)

@@ -9,11 +9,9 @@ from sqlalchemy import delete
 from cloudconsole.core.clock import Clock, SystemClock, format_utc
 from cloudconsole.core.ports import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.protocol import LimitedProtocol
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource
 from cloudconsole.server.test_mode.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
-from cloudconsole.server.test_mode.faults import DroppableProtocol
 from cloudconsole.server.writer import Writer
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import sessions
@@ -35,11 +33,6 @@ class ServerRuntime:
         return not (
             isinstance(self.clock, ControllableClock) or self.randomness is not SYSTEM_RANDOM or self.make_controls
         )
-
-    @property
-    def protocol(self) -> type[LimitedProtocol]:
-        """Protocol class of connections."""
-        return DroppableProtocol if self.make_controls else LimitedProtocol
 
     def describe(self) -> list[str]:
         """Return one line per difference from an ordinary console."""

@@ -12,6 +12,7 @@ from psycopg import AsyncConnection, waiting
 from psycopg.abc import PQGen
 from typing_extensions import override
 
+from cloudconsole.core.coroutines import ensure_task
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import Parameters, RowTuple, StoreError
 from cloudconsole.store.postgres.dsn import Dsn
@@ -180,6 +181,7 @@ class ConnectionPool:
     @asynccontextmanager
     async def acquire(self, *, untrusted: bool = False) -> AsyncIterator[BorrowedConnection]:
         """Borrow a connection, which is closed after any error; raise `Unavailable` for database errors."""
+        await ensure_task()
         until = asyncio.get_running_loop().time() + READ_SECONDS
         untrusted_slot = self._untrusted_slots.slot(until) if untrusted else nullcontext()
         async with untrusted_slot, self._slots.slot(until):
