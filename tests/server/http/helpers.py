@@ -28,7 +28,7 @@ class FakeTransport:
     def __init__(self) -> None:
         self.unsent = 100_000
         self.written = b""
-        self.aborted = self.closed = False
+        self.aborted = self.closed = self.sent_eof = self.supports_eof = False
         self.is_reading = True
 
     def get_extra_info(self, _name: str) -> None:
@@ -44,7 +44,10 @@ class FakeTransport:
         self.written += data
 
     def can_write_eof(self) -> bool:
-        return False
+        return self.supports_eof
+
+    def write_eof(self) -> None:
+        self.sent_eof = True
 
     def is_closing(self) -> bool:
         return self.aborted or self.closed

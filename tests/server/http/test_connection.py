@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from cloudconsole.server.app import Console
-from cloudconsole.server.http.connection import Connection, Connections
+from cloudconsole.server.http.connection import MAX_LINGER_BYTES, Connection, Connections
 from cloudconsole.server.http.parser import InvalidRequest, RequestParser
 from cloudconsole.server.http.request import Request, RequestSequence
 from cloudconsole.server.http.response import Response
@@ -211,3 +211,15 @@ async def test_a_rejected_request_is_not_asked_to_continue() -> None:
         await asyncio.sleep(0)
     assert client.transport.written.startswith(b"HTTP/1.1 400 ")
     assert b"100 Continue" not in client.transport.written
+
+
+@async_test
+async def test_a_rejected_client_is_read_until_it_stops_sending() -> None:
+    client = Client()
+    client.transport.supports_eof = True
+    head, chunk = request("POST", "/", [("Transfer-Encoding", "chunked")]), b"11170\r\n%b\r\n" % (b"x" * 70_000)
+    await client.send(head + chunk + b"invalid")
+    assert client.transport.written.startswith(b"HTTP/1.1 400 ")
+    assert (client.transport.sent_eof, client.transport.is_reading) == (True, True)
+    await client.send(b"x" * (MAX_LINGER_BYTES + 1))
+    assert client.transport.closed

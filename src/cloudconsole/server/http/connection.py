@@ -208,6 +208,7 @@ class Connection(asyncio.Protocol):
         try:
             parser.feed(data, self._connections.max_pipelined - (running is not None))
         except InvalidRequest as problem:
+            parser.unread_bytes = 0
             self._reject(problem.status, problem.text)
         self._idle_since = inf
         if not parser.is_receiving:
