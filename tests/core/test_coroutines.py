@@ -1,31 +1,33 @@
 """Coroutines that are started without a task."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 import pytest
 
 from cloudconsole.core.coroutines import ensure_task, start
+from tests.fork_server import MAX_WAIT_SECONDS
 from tests.harness import async_test
 
 
+async def finish(rest: Awaitable[object]) -> object:
+    return await rest
+
+
 def run(work: Coroutine[Any, Any, object]) -> list[object]:
-    """Start a coroutine outside of any task; return what it added to the events of its loop."""
+    """Start a coroutine outside of any task, and run the rest in one; return its state and result."""
     results: list[object] = []
 
     async def main() -> None:
-        done, tasks = asyncio.Event(), list[asyncio.Task[object]]()
-
-        def begin() -> None:
-            rest = start(work)
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[Awaitable[object] | None] = loop.create_future()
+        loop.call_soon(lambda: begun.set_result(start(work)))
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
+            rest = await begun
             results.append("ended" if rest is None else "waits")
-            tasks.extend([] if rest is None else [asyncio.get_running_loop().create_task(rest)])
-            done.set()
-
-        asyncio.get_running_loop().call_soon(begin)
-        await done.wait()
-        results.extend([await task for task in tasks])
+            if rest is not None:
+                results.append(await loop.create_task(finish(rest)))
 
     asyncio.run(main())
     return results
@@ -89,7 +91,7 @@ async def test_cancellation_reaches_the_coroutine() -> None:
 
     rest = start(work())
     assert rest is not None
-    task = asyncio.get_running_loop().create_task(rest)
+    task = asyncio.get_running_loop().create_task(finish(rest))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

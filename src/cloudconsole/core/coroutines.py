@@ -1,7 +1,7 @@
 """Start a coroutine without a task: one that never has to wait ends where it was started."""
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Coroutine, Generator
 from functools import partial
 from types import coroutine
 from typing import Any, TypeVar
@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-def start(work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result] | None:
-    """Run a coroutine until it waits for the first time; return the rest, to run in a task, or None at its end."""
+def start(work: Coroutine[Any, Any, Result]) -> Awaitable[Result] | None:
+    """Run a coroutine until it waits for the first time; return the rest, to await in a task, or None at its end."""
     try:
         awaited = work.send(None)
     except StopIteration:

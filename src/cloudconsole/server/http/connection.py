@@ -7,13 +7,13 @@ It runs without a task until it has to wait for something; one whose response is
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from typing_extensions import override
 
@@ -295,7 +295,7 @@ class Connection(asyncio.Protocol):
         elif self._parser.waiting:
             self._connections.schedule(self)
 
-    async def _continue(self, rest: Coroutine[Any, Any, None]) -> None:
+    async def _continue(self, rest: Awaitable[None]) -> None:
         await rest
         self.flush()
         if self._parser.waiting:
