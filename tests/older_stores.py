@@ -21,6 +21,8 @@ _DOWNGRADE: Final = {
         "ALTER TABLE prices DROP COLUMN type",
         "CREATE UNIQUE INDEX uq_prices_node ON prices (kind, unit, node_id, start)",
         "CREATE UNIQUE INDEX uq_prices_every_node ON prices (kind, unit, start) WHERE node_id IS NULL",
+        "DROP INDEX ix_domains_tenant_id_id",
+        "CREATE INDEX ix_domains_tenant_id ON domains (tenant_id)",
     ),
     "activity": (
         "DROP TABLE schema_revisions",

@@ -16,12 +16,16 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.extensions import EXTENSIONS
 from cloudconsole.spec.operations import OPEN_SESSION
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
 
 BASE: Final = "http://127.0.0.1:8000"
-PARAMETERS: Final = {"domainId": "206813"}
+PARAMETERS: Final[dict[str, dict[str, Any]]] = {
+    "GetDomainDetail": {"domainId": "206813"},
+    "GetDomains": {"limit": 2},
+}
 NOW: Final = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 MAX_ITEMS: Final = 3
 """Maximum number of flavors, news and URLs in an example."""
@@ -66,8 +70,8 @@ async def _call_all(console: Console) -> dict[str, Any]:
     form = {"cookie": _cookie_header(cookies), "content-type": "application/x-www-form-urlencoded"}
     session, _ = await _send(console, ("POST", "/auth/login/", form, urlencode(login).encode()))
     headers = {"cookie": _cookie_header(session), "x-csrftoken": token, "content-type": "application/json"}
-    for action in ACTIONS:
-        body = {"action": action.name, **{name: PARAMETERS[name] for name in action.parameters}}
+    for action in (*ACTIONS, *EXTENSIONS):
+        body = {"action": action.name, **PARAMETERS.get(action.name, {})}
         _, response = await _send(console, ("POST", "/api/", headers, json.dumps(body).encode()))
         examples[action.name] = {"body": body, "response": json.loads(response)}
     return examples

@@ -12,6 +12,7 @@ import pytest
 from cloudconsole.cli.commands import COMMANDS, Command
 from cloudconsole.cli.completion import SCRIPTS, completions
 from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.extensions import EXTENSIONS
 from tests.cli.users import CliUser, install_program
 from tests.harness import clean_environment
 from tests.terminal import Terminal
@@ -87,7 +88,7 @@ def offered(*words: str) -> list[str]:
         (("usage", "--url", "http://x", "--lang", ""), ["en", "zh"]),
         (("usage", "--url", ""), []),
         (("call", "GetN"), ["GetNews"]),
-        (("call", "--url", "http://x", ""), [action.name for action in ACTIONS]),
+        (("call", "--url", "http://x", ""), [action.name for action in (*ACTIONS, *EXTENSIONS)]),
         (("call", "GetNews", "--ver"), ["--verbose"]),
         (("completion", ""), list(SCRIPTS)),
         (("admin", "tena"), ["tenant"]),

@@ -16,6 +16,8 @@ COMMANDS = {
     ("usage",): "GetUsageLimits",
     ("flavors",): "GetFlavors",
     ("urls",): "GetUrlList",
+    ("domains",): "GetDomains",
+    ("prices",): "GetPrices",
     ("domain", "206814"): "GetDomainDetail",
     ("news",): "GetNews",
     ("costs",): "GetConsumptionsEstimated",

@@ -37,6 +37,8 @@ class TestActions:
             ("domain", "GetDomainDetail", {"domainId": "206813"}),
             ("news", "GetNews", {}),
             ("consumption", "GetConsumptionsEstimated", {}),
+            ("domains", "GetDomains", {}),
+            ("prices", "GetPrices", {}),
         ],
     )
     def test_each_method_decodes_the_data_of_its_action(
@@ -49,6 +51,7 @@ class TestActions:
     def test_records_have_time_zone_and_currency_of_the_console(self, demo: Any) -> None:
         assert demo.news()[0].date == datetime(2026, 10, 12, 12, tzinfo=UTC)
         assert demo.consumption().currency == "CNY"
+        assert demo.prices()[-1].start == datetime(2026, 1, 1, tzinfo=UTC)
 
     def test_about(self, demo: Any, server: RunningServer) -> None:
         about = demo.about()
@@ -56,6 +59,7 @@ class TestActions:
         assert about.time_zone == "UTC"
         assert about.units.ram == "MB"
         assert "GetNews" in about.actions
+        assert "GetPrices" in about.extensions
 
     @pytest.mark.parametrize("send_as", ["json", "form"])
     def test_both_body_formats_are_accepted(self, connect: Connect, server: RunningServer, send_as: str) -> None:

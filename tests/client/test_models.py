@@ -45,6 +45,18 @@ def news(data: Any) -> Any:
     return decoding.news(data, NOTHING)
 
 
+DOMAINS = [
+    {"domainId": "1", "domainName": "a.example", "enabled": "true", "status": "Deployed", "serviceType": "web"},
+    {"domainId": "2", "domainName": "b.example", "enabled": "false", "status": "Disabled", "serviceType": "web"},
+]
+PRICE = {"res_type": "volume", "unit": "gb", "region": "hk-1", "type": "ssd", "price": "0.000385125"}
+PRICES = [{**PRICE, "start_at": "2026-01-01 00:00:00", "end_at": "2026-02-01 00:00:00", "in_force": True}]
+
+
+def prices(data: Any) -> Any:
+    return decoding.prices(data, NOTHING)
+
+
 def consumption(data: Any) -> Any:
     return decoding.consumption(data, NOTHING)
 
@@ -56,6 +68,8 @@ ACTIONS: dict[str, tuple[Any, Any]] = {
     "domain": (decoding.domain, DOMAIN),
     "news": (news, NEWS),
     "consumption": (consumption, COSTS),
+    "domains": (decoding.domains, DOMAINS),
+    "prices": (prices, PRICES),
 }
 
 

@@ -1,5 +1,6 @@
 """Third-party consoles: other login responses and statuses, session renewal, and retries."""
 
+import json
 from typing import Any
 
 import pytest
@@ -286,3 +287,22 @@ class TestRetries:
             client.call("GetIt")
         assert len(scripted.action_requests) > 2
         assert sum(retry_clock.pauses) < 5
+
+
+class TestPages:
+    @staticmethod
+    def page(first: int, size: int) -> list[dict[str, str]]:
+        more = {"domainName": "a.example", "enabled": "true", "status": "Deployed", "serviceType": "web"}
+        return [{"domainId": f"{number:09}", **more} for number in range(first, first + size)]
+
+    def test_all_pages_are_one_list(self, client: Console, scripted: Script) -> None:
+        scripted.actions = [envelope(self.page(0, 1000)), envelope(self.page(1000, 1000)), envelope([])]
+        assert [domain.id for domain in client.domains()] == [f"{number:09}" for number in range(2000)]
+        markers = [json.loads(request.body).get("marker") for request in scripted.action_requests]
+        assert markers == [None, "000000999", "000001999"]
+
+    def test_a_repeated_page_is_an_error(self, client: Console, scripted: Script) -> None:
+        scripted.actions = [envelope(self.page(0, 1000))]
+        with pytest.raises(errors.ProtocolError, match="repeats a page"):
+            client.domains()
+        assert len(scripted.action_requests) == 2

@@ -2,13 +2,15 @@
 
 import pytest
 
-from cloudconsole.conformance.runner import EXTENDED, INTERFACE
+from cloudconsole.conformance.runner import EXTENDED, EXTENSIONS, INTERFACE
 from tests.conformance.conftest import FaultyServer, target_at
 from tests.conformance.extended_faults import FAULTS as EXTENDED_FAULTS
+from tests.conformance.extension_faults import FAULTS as EXTENSION_FAULTS
 from tests.conformance.faulty_console import Exchange, Fault, Mutation, unchanged
 from tests.conformance.interface_faults import FAULTS as INTERFACE_FAULTS
 from tests.conformance.mutations import cookie, is_logged_in, on, request_header, respond_with
 
+ALL_FAULTS = INTERFACE_FAULTS + EXTENDED_FAULTS + EXTENSION_FAULTS
 OF_ALL_RESPONSES = ("console.cookies.", "console.envelope.", "console.headers.")
 COVERING_CHECKS = ("login.accepted", "console.domain.missing-id")
 """Checks that cause responses of every kind, for checks that inspect all responses."""
@@ -18,7 +20,7 @@ def test_without_a_fault_nothing_fails(faulty_server: FaultyServer) -> None:
     assert faulty_server.run_kit(Fault("none", ""), "all").unpassed() == {}
 
 
-@pytest.mark.parametrize("fault", INTERFACE_FAULTS + EXTENDED_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.name)
 def test_fault_is_caught_by_its_check(faulty_server: FaultyServer, fault: Fault) -> None:
     """Of the check, its prerequisites and the checks that fail as a consequence, no other may fail."""
     covering = COVERING_CHECKS if fault.caught_by.startswith(OF_ALL_RESPONSES) else ()
@@ -30,8 +32,8 @@ def test_fault_is_caught_by_its_check(faulty_server: FaultyServer, fault: Fault)
 
 
 def test_every_requirement_has_a_fault() -> None:
-    requirements = {check.id for check in INTERFACE + EXTENDED if check.level != "info"}
-    caught = {fault.caught_by for fault in INTERFACE_FAULTS + EXTENDED_FAULTS}
+    requirements = {check.id for check in INTERFACE + EXTENDED + EXTENSIONS if check.level != "info"}
+    caught = {fault.caught_by for fault in ALL_FAULTS}
     # The same check for each action: some have a fault.
     assert {name for name in requirements - caught if not name.startswith("answers.")} == set()
 

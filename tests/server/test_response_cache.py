@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
-from cloudconsole.server.actions import HANDLERS, ActionRunner, Handler, Ports
+from cloudconsole.core.ports import CacheableResult, CloudCredentials, Ports, Tenant
+from cloudconsole.server.actions import HANDLERS, ActionRunner, Handler
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.response_cache import ENTRY_OVERHEAD, ResponseCache
 from cloudconsole.spec import envelope
@@ -48,11 +48,11 @@ class CachedSource:
         cloud: Any = self
         changes: Any = self.changes
         cache = ResponseCache(changes, self.clock, standalone_metrics(), max_bytes)
-        self.runner = ActionRunner(Ports(cloud, cloud), cache, self.clock)
+        self.runner = ActionRunner(Ports(cloud, cloud, cloud), cache, self.clock)
         self._per_tenant = Handler(GET_URL_LIST, self._read, HANDLERS["GetUrlList"].cache_scope)
         self._shared = Handler(GET_NEWS, self._read, HANDLERS["GetNews"].cache_scope)
 
-    async def _read(self, _ports: Ports, tenant: Tenant, *parameters: str) -> CacheableResult[str]:
+    async def _read(self, _ports: Ports, tenant: Tenant, parameters: Any) -> CacheableResult[str]:
         self.read_count += 1
         if self.fails:
             raise DomainNotFound
@@ -65,7 +65,8 @@ class CachedSource:
         return str(json.loads(self.body(*parameters, tenant=tenant, shared=shared))["data"]).strip()
 
     def body(self, *parameters: str, tenant: Tenant = ACME, shared: bool = False, language: Language = "en") -> bytes:
-        call = (self._shared if shared else self._per_tenant, tenant, parameters, language)
+        sent: Any = parameters
+        call = (self._shared if shared else self._per_tenant, tenant, sent, language)
         return (self.runner.cached(*call) or asyncio.run(self.runner.run(*call))).body
 
 

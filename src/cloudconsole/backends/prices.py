@@ -1,10 +1,15 @@
 """The operator's prices, shared by all backends."""
 
 from collections.abc import Hashable
+from datetime import tzinfo
 from typing import NamedTuple
 
-from cloudconsole.core.pricing import Price, PriceBook
-from cloudconsole.store.base import Snapshot
+from cloudconsole.core.clock import Clock, format_local
+from cloudconsole.core.ports import CacheableResult, Tenant
+from cloudconsole.core.pricing import Price, PriceBook, format_amount
+from cloudconsole.core.resources import PRICED_UNITS
+from cloudconsole.spec.extension_records import PriceItem
+from cloudconsole.store.base import Reader, Snapshot
 
 _PRICES = "SELECT kind, unit, node_id, start, billionths, type FROM prices"
 _WITHOUT_TYPE = f"{_PRICES} WHERE type IS NULL"
@@ -36,3 +41,40 @@ class CachedPrices:
         # A concurrent read may have cached newer prices; these are still right for this snapshot.
         self._stamp, self._list = stamp, prices
         return prices
+
+
+class StoredPriceCatalog:
+    def __init__(self, reader: Reader, clock: Clock, zone: tzinfo) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._zone = zone
+        self._prices = CachedPrices(of_types=True)
+
+    async def prices(self, tenant: Tenant) -> CacheableResult[list[PriceItem]]:
+        now = self._clock.now()
+        async with self._reader.snapshot() as snapshot:
+            book, nodes = await self._prices.read(snapshot)
+        names: dict[int | None, str] = {node_id: name for name, node_id in nodes.items()}
+        # Resources of the embedded store have no types.
+        has_types = tenant.credentials is not None
+        prices = [entry for entry in book.current_and_future(now) if entry[0].type is None or has_types]
+        prices.sort(key=lambda entry: _order(entry[0], names))
+        items = [self._item(price, end, now, names.get(price.node_id)) for price, end in prices]
+        return CacheableResult(items, book.next_change(now))
+
+    def _item(self, price: Price, end: int | None, now: float, node: str | None) -> PriceItem:
+        return PriceItem(
+            res_type=price.kind,
+            unit=price.unit,
+            region=node,
+            type=price.type,
+            price=format_amount(price.billionths),
+            start_at=format_local(price.start, self._zone),
+            end_at=None if end is None else format_local(end, self._zone),
+            in_force=price.start <= now,
+        )
+
+
+def _order(price: Price, names: dict[int | None, str]) -> tuple[int, int, str, str, int]:
+    unit = PRICED_UNITS[price.kind].index(price.unit)
+    return list(PRICED_UNITS).index(price.kind), unit, names.get(price.node_id, ""), price.type or "", price.start

@@ -3,11 +3,12 @@
 Each module has `add_arguments(parser)` and `run(arguments)`, which returns the exit code.
 """
 
+import argparse
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from cloudconsole._version import __version__
-from cloudconsole.cli import messages
+from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, current_language, set_language, translate
 from cloudconsole.spec.i18n import Text
@@ -49,8 +50,14 @@ COMMANDS: Final = (
     ),
     Command("urls", "cloudconsole.cli.tenant.urls", Text("show commonly used URLs", "显示常用 URL")),
     Command("domain", "cloudconsole.cli.tenant.domain", Text("show one accelerated domain", "显示一个加速域名")),
+    Command("domains", "cloudconsole.cli.tenant.domains", Text("list all accelerated domains", "列出全部加速域名")),
     Command("news", "cloudconsole.cli.tenant.news", Text("show the provider's announcements", "显示服务商公告")),
     Command("costs", "cloudconsole.cli.tenant.costs", Text("show the estimated cost of resources", "显示资源费用预估")),
+    Command(
+        "prices",
+        "cloudconsole.cli.tenant.prices",
+        Text("show the prices in force and to come", "显示现行价格与将生效的价格"),
+    ),
     Command(
         "call",
         "cloudconsole.cli.tenant.call",
@@ -98,11 +105,20 @@ COMMANDS: Final = (
 )
 
 
+class _ShowVersions(argparse.Action):
+    """Print the version, and those of packages with extensions."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from cloudconsole.spec.installed_extensions import installed_extensions
+
+        lines = [f"cloudconsole {__version__}", *map(str, installed_extensions())]
+        stdout.write("".join(f"{line}\n" for line in lines))
+        parser.exit()
+
+
 def top_parser() -> Parser:
     parser = Parser(prog="cloudconsole", description=translate(messages.DESCRIPTION))
-    parser.add_argument(
-        "--version", action="version", version=f"cloudconsole {__version__}", help=translate(messages.VERSION_FLAG)
-    )
+    parser.add_argument("--version", action=_ShowVersions, nargs=0, help=translate(messages.VERSION_FLAG))
     parser.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
     commands = parser.add_subparsers(title=translate(messages.COMMANDS), metavar=translate(messages.COMMAND))
     for command in COMMANDS:

@@ -298,6 +298,18 @@ KINDS: Final = {
     "volume": Text("cloud disks", "云硬盘"),
     "total": Text("total", "合计"),
 }
+PRICED_UNIT: Final = Text("per", "计价单位")
+PRICED_UNITS: Final = {
+    "each": Text("one", "每个"),
+    "vcpu": Text("core", "每核"),
+    "ram_gb": Text("GB of RAM", "每 GB 内存"),
+    "gb": Text("GB", "每 GB"),
+}
+NODE: Final = Text("node", "节点")
+ALL: Final = Text("all", "全部")
+PRICE_PER_HOUR: Final = Text("price per hour", "每小时价格")
+VALID_FROM: Final = Text("from", "生效时间")
+VALID_UNTIL: Final = Text("until", "失效时间")
 TOTAL: Final = Text("total", "合计")
 HOUR: Final = Text("hour", "每小时")
 DAY: Final = Text("day", "每天")

@@ -12,7 +12,17 @@ import httpx2
 from cloudconsole.client import decoding
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
 from cloudconsole.client.flow import ProtocolFlow, SendAs
-from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.models import (
+    About,
+    Consumption,
+    Domain,
+    DomainSummary,
+    Flavors,
+    NewsItem,
+    Price,
+    Url,
+    UsageLimits,
+)
 from cloudconsole.client.responses import HttpResponse
 from cloudconsole.client.retry import RetryPolicy, validate_timeout
 from cloudconsole.client.session import Password, Session, make_credentials
@@ -100,6 +110,14 @@ class AsyncConsole:
 
     async def consumption(self) -> Consumption:
         return await self._run(self._flow.consumption())
+
+    async def domains(self) -> list[DomainSummary]:
+        """Return all of the tenant's domains, ordered by ID."""
+        return await self._run(self._flow.domains())
+
+    async def prices(self) -> list[Price]:
+        """Return the prices in force and to come."""
+        return await self._run(self._flow.prices())
 
     async def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.

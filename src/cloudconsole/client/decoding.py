@@ -17,16 +17,19 @@ from cloudconsole.client.models import (
     Consumption,
     Cost,
     Domain,
+    DomainSummary,
     Flavor,
     Flavors,
     NewsItem,
     Origin,
+    Price,
     Quota,
     Units,
     Url,
     UsageLimits,
 )
 from cloudconsole.spec import records as wire
+from cloudconsole.spec.extension_records import DomainItem, PriceItem
 
 T = TypeVar("T")
 
@@ -143,11 +146,45 @@ def domain(data: Any) -> Domain:
     )
 
 
+def domains(data: Any) -> list[DomainSummary]:
+    decoded = _convert(data, list[DomainItem])
+    return [
+        DomainSummary(
+            id=item.domain_id,
+            name=item.domain_name,
+            enabled=item.enabled == "true",
+            status=item.status,
+            service_type=item.service_type,
+            raw=raw,
+        )
+        for item, raw in zip(decoded, data, strict=True)
+    ]
+
+
+def prices(data: Any, about: About) -> list[Price]:
+    decoded = _convert(data, list[PriceItem])
+    zone = _zone(about.time_zone)
+    return [
+        Price(
+            res_type=item.res_type,
+            unit=item.unit,
+            region=item.region,
+            type=item.type,
+            price=_amount(item.price, f"[{number}].price", data),
+            start=_timestamp(item.start_at, zone, f"[{number}].start_at", data),
+            end=None if item.end_at is None else _timestamp(item.end_at, zone, f"[{number}].end_at", data),
+            in_force=item.in_force,
+            raw=raw,
+        )
+        for number, (item, raw) in enumerate(zip(decoded, data, strict=True))
+    ]
+
+
 def news(data: Any, about: About) -> list[NewsItem]:
     decoded = _convert(data, list[wire.NewsItem])
     zone = _zone(about.time_zone)
     return [
-        NewsItem(date=_timestamp(item.date, zone, number, data), title=item.title, url=item.url, raw=raw)
+        NewsItem(date=_timestamp(item.date, zone, f"[{number}].date", data), title=item.title, url=item.url, raw=raw)
         for number, (item, raw) in enumerate(zip(decoded, data, strict=True))
     ]
 
@@ -177,6 +214,7 @@ def about(data: Any) -> About:
         time_zone=_convert_or_none(data.get("timeZone"), str),
         month_days=_convert_or_none(data.get("monthDays"), int),
         units=_convert_or_none(data.get("units"), Units),
+        extensions=tuple(_convert_or_none(data.get("extensions"), list[str]) or ()),
     )
 
 
@@ -219,11 +257,11 @@ def _sum(amounts: Iterable[Decimal]) -> Decimal:
     return reduce(_EXACT.add, amounts, Decimal("0.00"))
 
 
-def _timestamp(text: str, zone: tzinfo | None, number: int, data: Any) -> datetime:
+def _timestamp(text: str, zone: tzinfo | None, path: str, data: Any) -> datetime:
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=zone)
     except ValueError:
-        raise _protocol_error(f"[{number}].date", "not a time such as 2026-01-31 08:00:00", data) from None
+        raise _protocol_error(path, "not a time such as 2026-01-31 08:00:00", data) from None
 
 
 def _zone(name: str | None) -> tzinfo | None:

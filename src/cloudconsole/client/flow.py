@@ -24,7 +24,17 @@ from cloudconsole.client.exceptions import (
     RequestRefused,
     ServerError,
 )
-from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.models import (
+    About,
+    Consumption,
+    Domain,
+    DomainSummary,
+    Flavors,
+    NewsItem,
+    Price,
+    Url,
+    UsageLimits,
+)
 from cloudconsole.client.responses import (
     REDIRECTS,
     HttpResponse,
@@ -44,6 +54,7 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
+from cloudconsole.spec.extensions import GET_DOMAINS, GET_PRICES, MAX_PAGE
 from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION, Operation
 from cloudconsole.spec.set_cookie import SESSION_COOKIE
 from cloudconsole.spec.text_escaping import is_utf8_encodable
@@ -172,6 +183,23 @@ class ProtocolFlow:
         about = yield from self._description(retry_policy)
         read = partial(decoding.consumption, about=about)
         return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, retry_policy))
+
+    def domains(self) -> Steps[list[DomainSummary]]:
+        retry_policy = self.retry_policy()
+        found: list[DomainSummary] = []
+        while True:
+            fields = {"limit": MAX_PAGE, **({"marker": found[-1].id} if found else {})}
+            page = yield from self.call(GET_DOMAINS.name, fields, decoding.domains, retry_policy)
+            if found and page and page[0].id <= found[-1].id:
+                raise ProtocolError("the console repeats a page", payload=[item.raw for item in page], field="domainId")
+            found += page
+            if len(page) < MAX_PAGE:
+                return found
+
+    def prices(self) -> Steps[list[Price]]:
+        retry_policy = self.retry_policy()
+        about = yield from self._description(retry_policy)
+        return (yield from self.call(GET_PRICES.name, {}, partial(decoding.prices, about=about), retry_policy))
 
     def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""

@@ -157,6 +157,37 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DomainSummary:
+    """One of the tenant's domains, as listed."""
+
+    id: str
+    name: str
+    enabled: bool
+    status: str
+    service_type: str
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """One price per hour and unit, in force or to come."""
+
+    res_type: str
+    unit: str
+    """`each`, `vcpu`, `ram_gb` or `gb`."""
+    region: str | None
+    """The node; None for all nodes without a price of their own."""
+    type: str | None
+    """The flavor or volume type; None for all."""
+    price: Decimal
+    start: datetime
+    """In the console's time zone if `Console.about()` names one, else naive; like `end`."""
+    end: datetime | None
+    in_force: bool
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewsItem:
     """One announcement."""
 
@@ -215,3 +246,5 @@ class About:
     time_zone: str | None = None
     month_days: int | None = None
     units: Units | None = None
+    extensions: tuple[str, ...] = ()
+    """Names of further actions that the console has."""

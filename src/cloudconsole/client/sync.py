@@ -13,7 +13,17 @@ import httpx2
 from cloudconsole.client import decoding
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
 from cloudconsole.client.flow import ProtocolFlow, SendAs
-from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.models import (
+    About,
+    Consumption,
+    Domain,
+    DomainSummary,
+    Flavors,
+    NewsItem,
+    Price,
+    Url,
+    UsageLimits,
+)
 from cloudconsole.client.responses import HttpResponse
 from cloudconsole.client.retry import RetryPolicy, validate_timeout
 from cloudconsole.client.session import Password, Session, make_credentials
@@ -101,6 +111,14 @@ class Console:
 
     def consumption(self) -> Consumption:
         return self._run(self._flow.consumption())
+
+    def domains(self) -> list[DomainSummary]:
+        """Return all of the tenant's domains, ordered by ID."""
+        return self._run(self._flow.domains())
+
+    def prices(self) -> list[Price]:
+        """Return the prices in force and to come."""
+        return self._run(self._flow.prices())
 
     def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.

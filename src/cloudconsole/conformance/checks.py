@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from cloudconsole.conformance.context import CheckContext
 
-Profile = Literal["interface", "console"]
+Profile = Literal["interface", "console", "extensions"]
 Level = Literal["must", "should", "info"]
 
 CheckFunction = Callable[[CheckContext], str | None]

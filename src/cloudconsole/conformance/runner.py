@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import Final, Literal, NamedTuple
 
+from cloudconsole.conformance import extensions
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
 from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import NoResponse
@@ -31,8 +32,14 @@ EXTENDED: Final[tuple[Check, ...]] = (
     *envelope.checks,
 )
 
-PROFILES: Final = {"interface": INTERFACE, "all": INTERFACE + EXTENDED}
-"""Selectable profiles: the interface alone, or also the behaviour that Cloud Console adds to it."""
+EXTENSIONS: Final[tuple[Check, ...]] = tuple(extensions.checks)
+
+PROFILES: Final = {
+    "interface": INTERFACE,
+    "extensions": INTERFACE + EXTENSIONS,
+    "all": INTERFACE + EXTENDED + EXTENSIONS,
+}
+"""Selectable profiles: the interface, also the extensions that a console lists, or all behaviour of Cloud Console."""
 
 
 Outcome = Literal["passed", "failed", "skipped"]

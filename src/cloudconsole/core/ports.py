@@ -11,6 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from cloudconsole.core.resources import Role
+from cloudconsole.spec.extension_records import DomainItem, PriceItem
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits
 
 Record = TypeVar("Record")
@@ -129,7 +130,23 @@ class Content(Protocol):
     async def domain(self, tenant: Tenant, domain_id: str) -> CacheableResult[DomainDetail]:
         """Return the tenant's domain, or raise `DomainNotFound`, identically for another tenant's domain."""
 
+    async def domains(self, tenant: Tenant, limit: int, after: str) -> CacheableResult[list[DomainItem]]:
+        """Return the tenant's domains in the order of their IDs, those after an ID only."""
+
     async def news(self) -> CacheableResult[list[NewsItem]]: ...
+
+
+class PriceCatalog(Protocol):
+    async def prices(self, tenant: Tenant) -> CacheableResult[list[PriceItem]]:
+        """Return the prices that apply to the tenant's resources now or later."""
+
+
+class Ports(Struct, frozen=True):
+    """Backends of the actions."""
+
+    cloud: Cloud
+    content: Content
+    prices: PriceCatalog
 
 
 class RandomSource(Protocol):

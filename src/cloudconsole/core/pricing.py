@@ -1,7 +1,7 @@
 """Price book and cost estimates, in integer billionths of the currency; formatted only at the end."""
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Final, NamedTuple
 
@@ -47,7 +47,7 @@ class PriceBook:
     """Prices of resources by kind, node and time."""
 
     def __init__(self, prices: Iterable[Price]) -> None:
-        self._entries: dict[tuple[str, Unit, int | None, str | None], list[tuple[int, int]]] = {}
+        self._entries: dict[tuple[BillableType, Unit, int | None, str | None], list[tuple[int, int]]] = {}
         for price in prices:
             insort(
                 self._entries.setdefault((price.kind, price.unit, price.node_id, price.type), []),
@@ -73,6 +73,14 @@ class PriceBook:
             if (price := self._effective_price(kind, unit, node_id, at)) is not None
         ]
         return sum(costs) if costs else None
+
+    def current_and_future(self, now: float) -> Iterator[tuple[Price, int | None]]:
+        """Yield the prices in force or to come, each with the time at which another replaces it."""
+        for (kind, unit, node_id, type_name), entries in self._entries.items():
+            ends = [*(start for start, _ in entries[1:]), None]
+            for (start, billionths), end in zip(entries, ends, strict=True):
+                if end is None or end > now:
+                    yield Price(kind, unit, node_id, start, billionths, type_name), end
 
     def next_change(self, after: float) -> float:
         """Return when the first price after this time takes effect."""

@@ -3,6 +3,7 @@
 from operator import add, sub
 from typing import Final, Literal, NamedTuple, get_args
 
+from cloudconsole.spec.extension_records import PricedUnit
 from cloudconsole.spec.records import BillableType, Flavor, FlavorConfigs, Flavors
 
 Kind = Literal[
@@ -15,7 +16,7 @@ Kind = Literal[
     "security_group",
     "keypair",
 ]
-Unit = Literal["each", "vcpu", "ram_gb", "gb"]
+Unit = PricedUnit
 Role = Literal["tenant", "operator"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

@@ -10,16 +10,18 @@ from sqlalchemy import Engine
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.backends.embedded.identity import AT_ONCE, QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
+from cloudconsole.backends.prices import StoredPriceCatalog
 from cloudconsole.backends.router import CloudRouter
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.coroutines import ensure_task
 from cloudconsole.core.login_throttle import widest
-from cloudconsole.core.ports import Cloud, PriceMissing
+from cloudconsole.core.ports import Cloud, Ports, PriceMissing
 from cloudconsole.server.access_log import RequestObserver
-from cloudconsole.server.actions import ActionRunner, Ports
+from cloudconsole.server.actions import ActionRunner
 from cloudconsole.server.admin_ui.app import AdminUi
 from cloudconsole.server.audit_log import AuditLog
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.extensions import enabled_handlers
 from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
@@ -32,7 +34,7 @@ from cloudconsole.server.http.proxy import ProxyPolicy, UndeclaredProxies
 from cloudconsole.server.http.request import ClientGone, Request, RequestSequence, new_request_id
 from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response
 from cloudconsole.server.http.sessions import SessionFinder
-from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
+from cloudconsole.server.http.static import ASSETS, reference_routes, show_console
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.server.logging import current_request_id
@@ -81,7 +83,7 @@ class Console:
     ) -> None:
         runtime = runtime or ServerRuntime()
         clock = clock or runtime.clock
-        metrics = metrics or standalone_metrics()
+        metrics = metrics or standalone_metrics(settings.plugin_names)
         self.sequence = RequestSequence()
         store = settings.store
         reader = store.reader()
@@ -106,9 +108,11 @@ class Console:
             cloud = CloudRouter(cloud, self._openstack.cloud)
             providers |= self._openstack.providers
         cache = ResponseCache(reader.changes, clock, metrics)
-        actions = ActionRunner(Ports(cloud, EmbeddedContent(reader, clock, settings.zone)), cache, clock)
+        content = EmbeddedContent(reader, clock, settings.zone)
+        actions = ActionRunner(Ports(cloud, content, StoredPriceCatalog(reader, clock, settings.zone)), cache, clock)
+        handlers = enabled_handlers(settings, clock)
         revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)
-        api = ApiEndpoint(settings, clock, tokens, sessions, regions, actions, revalidator)
+        api = ApiEndpoint(settings, clock, tokens, sessions, regions, handlers, actions, revalidator)
         throttle = LoginThrottle(reader, store.replication_wait_seconds)
         # By the widest network, so that one site takes few entries of the bounded cache.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
@@ -122,8 +126,7 @@ class Console:
 
         self._routes: Routes = {
             "/": {"GET": Route(OTHER, show_console)},
-            "/docs/": {"GET": Route(OTHER, show_reference)},
-            "/openapi.json": {"GET": Route(OTHER, show_openapi)},
+            **reference_routes(tuple(handler.action for handler in handlers.values())),
             "/api/": {
                 "GET": Route(OPEN_SESSION, api.open_session, needs_task=False),
                 "POST": Route(BEFORE_ACTION, api.call, needs_task=False),

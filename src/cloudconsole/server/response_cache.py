@@ -14,7 +14,7 @@ from cloudconsole.store.base import ChangeFeed
 MAX_BYTES: Final = 16 * 1024 * 1024
 ENTRY_OVERHEAD: Final = 500
 
-CacheKey = tuple[str, int | str | None, tuple[str, ...], Language]
+CacheKey = tuple[str, int | str | None, Struct, Language]
 """Action, scope (see `Handler.cache_scope`), parameters and language."""
 
 
@@ -57,6 +57,8 @@ class ResponseCache:
 
     def put(self, key: CacheKey, entry: CacheEntry) -> None:
         self._metrics.add(CACHE_MISSES)
+        if entry.expires_at <= entry.created_at:
+            return
         replaced = self._entries.pop(key, None)
         if replaced is not None:
             self.bytes -= len(replaced.body) + ENTRY_OVERHEAD

@@ -1,12 +1,17 @@
-"""Table of actions: name, parameters, response record and errors."""
+"""The six actions of the interface: name, parameters, response record and errors."""
 
 from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import fields
 
 from cloudconsole.spec.errors import ApiError, DomainNotFound
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits, field_doc
+
+
+class NoParameters(Struct, frozen=True):
+    """An action without parameters."""
 
 
 class Action(Struct, frozen=True, kw_only=True):
@@ -14,18 +19,26 @@ class Action(Struct, frozen=True, kw_only=True):
     purpose: Text
     record: Any
     success: Text
-    parameters: dict[str, Any] = {}
-    """Required parameters and their types; all are text identifiers."""
+    parameters: type[Struct] = NoParameters
+    """Parameters with their types; those with a default are optional."""
     notes: tuple[str, ...] = ()
     """Guarantees to clients, one or more sentences each, in Markdown."""
     errors: tuple[type[ApiError], ...] = ()
     """Errors specific to this action, besides those common to all."""
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        return tuple(parameter.encode_name for parameter in fields(self.parameters))
 
 
 Identifier = Annotated[
     Annotated[str, field_doc("An ID.", minLength=1, maxLength=64, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$")] | int,
     field_doc("Text of 1 to 64 characters without control characters, or a JSON integer, read as its digits."),
 ]
+
+
+class DomainDetailParameters(Struct, frozen=True):
+    domain_id: Identifier = field(name="domainId")
 
 
 GET_USAGE_LIMITS = Action(
@@ -59,7 +72,7 @@ GET_DOMAIN_DETAIL = Action(
     purpose=Text("One accelerated domain, by ID.", "按 id 查询一个加速域名。"),
     record=DomainDetail,
     success=Text("Domain.", "获取域名详情成功"),
-    parameters={"domainId": Identifier},
+    parameters=DomainDetailParameters,
     notes=("Any other ID, including that of another tenant's domain, returns `domain_not_found`.",),
     errors=(DomainNotFound,),
 )

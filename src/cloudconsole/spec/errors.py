@@ -23,7 +23,7 @@ ApiError
 └── UpstreamTimeout        504  upstream_timeout
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from cloudconsole.spec.i18n import Language, Text
 
@@ -78,9 +78,9 @@ class InvalidField(ApiError):
     when = "a field has the wrong type, or an ID is longer than 64 characters or contains control characters"
     remedy = "Fix the field named in `field`."
 
-    def __init__(self, field: str, instead: Text | None = None) -> None:
-        """`instead` replaces the message for fields that are not identifiers."""
-        super().__init__(field=field)
+    def __init__(self, field: str, instead: Text | None = None, reason: str = "") -> None:
+        """`instead` replaces the message for fields that are not identifiers; it may have a placeholder `reason`."""
+        super().__init__(field=field, reason=reason)
         self._message = instead or self.text
 
     def message(self, language: Language) -> str:
@@ -281,3 +281,7 @@ class Unavailable(ApiError):
 
     def message(self, language: Language) -> str:
         return self._message.format_in(language, **self.values)
+
+
+ERRORS: Final = tuple(ApiError.__subclasses__())
+"""All errors of the console; packages may declare more."""

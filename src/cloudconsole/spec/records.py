@@ -166,7 +166,7 @@ class Units(Struct, frozen=True):
 class Welcome(Struct, frozen=True):
     """`data` of `GET /api/`: what a client needs to start."""
 
-    actions: Annotated[list[str], field_doc("The names of all actions.")]
+    actions: Annotated[list[str], field_doc("The names of the six actions.")]
     regions: Annotated[list[str], field_doc("The URLs accepted as `region` at login.")]
     currency: Annotated[str, field_doc("The currency of all amounts, an ISO 4217 code.", pattern="^[A-Z]{3}$")]
     time_zone: Annotated[str, field_doc("The operator's time zone, used for the clock hour and news dates.")] = field(
@@ -174,3 +174,4 @@ class Welcome(Struct, frozen=True):
     )
     month_days: Annotated[int, field_doc("Days in an estimated month.")] = field(name="monthDays")
     units: Annotated[Units, field_doc("Units of sizes.")] = Units()
+    extensions: Annotated[list[str], field_doc("The names of further actions; consoles differ in these.")] = []

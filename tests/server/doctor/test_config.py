@@ -85,7 +85,7 @@ def test_checks_that_need_an_invalid_setting_are_skipped() -> None:
 def test_checks_declare_the_settings_they_need() -> None:
     assert {name for name, check in CHECKS.items() if "data" not in check.needs} == {
         *("settings", "clock", "time zones", "public origin", "certificate", "metrics"),
-        *("running console", "identity endpoints"),
+        *("running console", "identity endpoints", "extensions"),
     }
     assert {"host", "port", "tls_certificate", "public_origin"} <= set(CHECKS["running console"].needs)
 

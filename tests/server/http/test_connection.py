@@ -19,7 +19,7 @@ from tests.server.http.helpers import FakeTransport
 
 PARAMETERS = {"domainId": "206813"}
 CALLS: dict[str, dict[str, Any]] = {
-    action.name: {name: PARAMETERS[name] for name in action.parameters} for action in ACTIONS
+    action.name: {name: PARAMETERS[name] for name in action.parameter_names} for action in ACTIONS
 }
 
 

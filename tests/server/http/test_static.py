@@ -8,7 +8,7 @@ import pytest
 
 from cloudconsole.server.http.static import ASSETS, Assets
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.errors import ERRORS
 from tests.harness import InProcessTransport, Reply
 from tests.server.http.helpers import Page, cookie_header, post_login
 
@@ -132,7 +132,7 @@ def test_docs_page_runs_no_script_and_loads_nothing(transport: InProcessTranspor
 
 
 def test_every_internal_link_action_and_error_has_one_anchor(page: Page) -> None:
-    names = {action.name for action in ACTIONS} | {error.error for error in ApiError.__subclasses__()}
+    names = {action.name for action in ACTIONS} | {error.error for error in ERRORS}
     links = {link[1:] for link in page.links if link and link.startswith("#")}
     assert names | links <= set(page.ids)
     assert len(set(page.ids)) == len(page.ids)

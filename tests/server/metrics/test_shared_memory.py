@@ -9,7 +9,7 @@ import pytest
 from cloudconsole.server.metrics import layout, loop_lag
 from cloudconsole.server.metrics.loop_lag import LoopLagMonitor
 from cloudconsole.server.metrics.shared_memory import SharedMetrics, WorkerMetrics
-from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.errors import ERRORS
 
 MILLISECOND = 1_000_000
 
@@ -33,14 +33,16 @@ def counts(shared_metrics: SharedMetrics, operation: str, outcome: str) -> list[
 
 
 def test_every_error_is_an_outcome() -> None:
-    assert set(layout.OUTCOMES) == {layout.OK, layout.GONE, *(kind.error for kind in ApiError.__subclasses__())}
+    errors = {kind.error for kind in ERRORS}
+    assert set(layout.OUTCOMES) == {layout.OK, layout.GONE, layout.EXTENSION_ERROR, *errors}
     assert len(set(layout.OUTCOMES)) == len(layout.OUTCOMES)
 
 
-def test_no_two_metrics_share_a_cell() -> None:
+@pytest.mark.parametrize("plugins", [(), ("GetA", "GetB")])
+def test_no_two_metrics_share_a_cell(plugins: tuple[str, ...]) -> None:
     operations = [
-        layout.OPERATION_OFFSETS[operation] + offset
-        for operation in layout.OPERATIONS
+        start + offset
+        for start in layout.operation_offsets(plugins).values()
         for offset in (*layout.OUTCOME_OFFSETS.values(), *range(len(layout.OUTCOMES), layout.OPERATION_CELLS))
     ]
     starts = (layout.STORE_WRITES, layout.LOOP_LAG, *layout.UPSTREAM_OFFSETS.values())
@@ -57,7 +59,7 @@ def test_no_two_metrics_share_a_cell() -> None:
     ]
     cells = [*operations, *histograms, *counters, *layout.GAUGES]
     assert sorted(cells) == list(range(len(cells)))
-    assert len(cells) <= layout.WORKER_CELLS
+    assert len(cells) <= layout.worker_cells(plugins)
 
 
 @pytest.mark.parametrize(
@@ -155,3 +157,9 @@ def test_longest_lag_is_forgotten_after_a_while(shared_metrics: SharedMetrics, m
         monitor._record_lag(lag)
         seen.append(shared_metrics.read()[0][layout.MAX_LAG])
     assert seen == [1, 9, 9, 9, 9, 2, 3, 3, 3]
+
+
+def test_errors_that_a_package_declares_are_counted_together() -> None:
+    shared = SharedMetrics(1, ("GetA",))
+    shared.worker(0).count_request("GetA", "shop_closed", 1000)
+    assert shared.read()[0][shared.operations["GetA"] + layout.OUTCOME_OFFSETS[layout.EXTENSION_ERROR]] == 1

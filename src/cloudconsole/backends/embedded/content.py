@@ -1,13 +1,15 @@
 """URLs, domains and news from the store."""
 
 import math
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
+from typing import Literal
 
 import msgspec
 
-from cloudconsole.core.clock import Clock
+from cloudconsole.core.clock import Clock, format_local
 from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.spec.errors import DomainNotFound
+from cloudconsole.spec.extension_records import DomainItem
 from cloudconsole.spec.records import DomainDetail, NewsItem, OriginConfig, UrlItem
 from cloudconsole.store.base import Reader, RowTuple
 
@@ -16,6 +18,10 @@ _DOMAIN = """
     SELECT id, name, comment, service_areas, service_type, enabled, cname, status, cache_behaviors, visit_control_rules,
         origin_ips, adv_origin_configs, origin_domain_name, query_string_settings
     FROM domains WHERE tenant_id = ? AND id = ?
+"""
+_DOMAINS = """
+    SELECT id, name, enabled, status, service_type FROM domains
+    WHERE tenant_id = ? AND id > ? ORDER BY id LIMIT ?
 """
 _NEWS = """
     SELECT published_at, url, title FROM news
@@ -42,6 +48,10 @@ class EmbeddedContent:
             raise DomainNotFound
         return CacheableResult(_domain_record(row))
 
+    async def domains(self, tenant: Tenant, limit: int, after: str) -> CacheableResult[list[DomainItem]]:
+        rows = await self._reader.all(_DOMAINS, (tenant.id, after, limit))
+        return CacheableResult([DomainItem(row[0], row[1], _switch(row[2]), row[3], row[4]) for row in rows])
+
     async def news(self) -> CacheableResult[list[NewsItem]]:
         now = math.floor(self._clock.now())
         async with self._reader.snapshot() as snapshot:
@@ -49,11 +59,12 @@ class EmbeddedContent:
             following = await snapshot.one(_NEXT_NEWS, (now,))
         until = math.inf if following is None or following[0] is None else following[0]
         return CacheableResult(
-            [NewsItem(self._date(published_at), url, title) for published_at, url, title in rows], until
+            [NewsItem(format_local(published_at, self._zone), url, title) for published_at, url, title in rows], until
         )
 
-    def _date(self, moment: int) -> str:
-        return datetime.fromtimestamp(moment, UTC).astimezone(self._zone).strftime("%Y-%m-%d %H:%M:%S")
+
+def _switch(enabled: bool) -> Literal["true", "false"]:
+    return "true" if enabled else "false"
 
 
 def _domain_record(row: RowTuple) -> DomainDetail:
@@ -63,7 +74,7 @@ def _domain_record(row: RowTuple) -> DomainDetail:
         comment=row[2],
         service_areas=row[3],
         service_type=row[4],
-        enabled="true" if row[5] else "false",
+        enabled=_switch(row[5]),
         cname=row[6],
         status=row[7],
         cache_behaviors=msgspec.Raw(row[8]),

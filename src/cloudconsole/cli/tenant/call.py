@@ -63,5 +63,6 @@ def _json(name: str, value: str) -> Any:
 
 def _action_names() -> list[str]:
     from cloudconsole.spec.actions import ACTIONS
+    from cloudconsole.spec.extensions import EXTENSIONS
 
-    return [action.name for action in ACTIONS]
+    return [action.name for action in (*ACTIONS, *EXTENSIONS)]

@@ -31,12 +31,13 @@ OPENING_PAYLOAD = {
     "timeZone": TEXT,
     "monthDays": INTEGER,
     "units": FieldType(f"{json_line(UNITS)}", lambda value: value == UNITS),
+    "extensions": TEXTS,
 }
 
 
 @checks.must("console.welcome.data", OPENING, "session.opens")
 def console_data_fields(console: CheckContext) -> None:
-    """GET /api/ returns the actions, regions, currency, time zone, days of a month and units, and nothing else."""
+    """GET /api/ returns actions, regions, currency, time zone, days of a month, units, extensions, and nothing else."""
     data = console_data(console)
     check_no_problems(schema_errors(data, OPENING_PAYLOAD, "data"))
     check_equal(sorted(data), sorted(OPENING_PAYLOAD), "the set of fields")

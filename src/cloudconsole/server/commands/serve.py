@@ -29,6 +29,7 @@ from cloudconsole.server.commands.test_mode_flags import (
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
+from cloudconsole.server.extensions import load_plugins
 from cloudconsole.server.logging import configure_logging, exit_with_error, is_journal
 from cloudconsole.server.runtime.server import STOP_SIGNALS
 from cloudconsole.server.runtime.supervisor import serve
@@ -134,6 +135,7 @@ def _run(arguments: argparse.Namespace, default_overrides: Mapping[str, Any], no
         runtime = read_test_runtime(arguments, settings)
         configure_logging(settings)
         certificate = read_certificate(settings)
+        load_plugins(settings)
         first_cloud = read_initial_cloud(arguments, settings)
         # Bound before the store is created: a failed start leaves nothing behind.
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)

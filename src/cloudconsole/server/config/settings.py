@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -16,8 +17,11 @@ from cloudconsole.core.origins import parse_host
 from cloudconsole.operator.password_policy import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server.config import types
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
-from cloudconsole.server.config.types import Choice, ListenAddress, ListOf, SettingType, Switch, WholeNumber
+from cloudconsole.server.config.types import BUILT_IN, Choice, ListenAddress, ListOf, SettingType, Switch, WholeNumber
 from cloudconsole.server.ip_addresses import Network, is_loopback
+from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.extensions import EXTENSIONS
+from cloudconsole.spec.installed_extensions import installed_extensions
 from cloudconsole.store.base import Store
 from cloudconsole.store.sqlite.store import SqliteStore
 
@@ -30,6 +34,7 @@ def contradictions(settings: "Settings") -> Iterator[Contradiction]:
     yield from _of_certificates(settings)
     yield from _of_endpoints(settings)
     yield from _of_stores(settings)
+    yield from _of_extensions(settings)
 
 
 def _of_addresses(settings: "Settings") -> Iterator[Contradiction]:
@@ -71,6 +76,26 @@ def _of_stores(settings: "Settings") -> Iterator[Contradiction]:
         text = "token_keys: set a file that all replicas share, since each may serve every session"
         yield text, ("token_keys", "database", "identity")
 
+
+def _of_extensions(settings: "Settings") -> Iterator[Contradiction]:
+    if not settings.plugin_names:
+        return
+    packages: dict[str, list[str]] = {}
+    for extension in installed_extensions():
+        packages.setdefault(extension.name, []).append(extension.package)
+    for name in settings.plugin_names:
+        found = packages.get(name, [])
+        if any(action.name == name for action in ACTIONS):
+            yield f"extensions: {name} is one of the six actions, which are always on; remove it", ("extensions",)
+        elif not found:
+            text = f"extensions: {name} is neither built in nor in an installed package; install one, or remove it"
+            yield text, ("extensions",)
+        elif len(found) > 1:
+            text = f"extensions: {name} is in several packages, {' and '.join(found)}; uninstall all but one"
+            yield text, ("extensions",)
+
+
+_BUILT_IN_NAMES: Final = tuple(action.name for action in EXTENSIONS)
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
@@ -139,6 +164,9 @@ class Settings:
     any_region: bool = _setting(False, SERVED, Switch(), "accept any region at login (for experiments)")
     login_redirect: bool = _setting(False, SERVED, Switch(), "respond to a login with 302 to / instead of 200")
     admin_ui: bool = _setting(True, SERVED, Switch(), "serve the admin UI at /admin/")
+    extensions: tuple[str, ...] = _setting(
+        (BUILT_IN,), SERVED, ListOf(types.EXTENSION), "actions beside the six; an empty list for none"
+    )
     insecure_sample: bool = _setting(False, SERVED, Switch(), "allow the sample's public passwords beyond loopback")
 
     session_idle: int = _setting(
@@ -222,6 +250,17 @@ class Settings:
         from cloudconsole.store.postgres.store import PostgresStore
 
         return PostgresStore(Dsn(self.database, self.database_password_file))
+
+    @property
+    def extension_names(self) -> tuple[str, ...]:
+        """The extensions that are on, in the order of the setting, without repeats."""
+        names = (_BUILT_IN_NAMES if name == BUILT_IN else (name,) for name in self.extensions)
+        return tuple(dict.fromkeys(chain.from_iterable(names)))
+
+    @property
+    def plugin_names(self) -> tuple[str, ...]:
+        """The extensions that are on and not built in."""
+        return tuple(name for name in self.extension_names if name not in _BUILT_IN_NAMES)
 
     @property
     def zone(self) -> tzinfo:

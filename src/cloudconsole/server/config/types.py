@@ -194,6 +194,13 @@ def _database(text: str) -> str | None:
     return text
 
 
+def _extension(text: str) -> str | None:
+    return text if text == BUILT_IN or re.fullmatch(r"[A-Za-z][A-Za-z0-9]{0,63}", text) else None
+
+
+BUILT_IN: Final = "built-in"
+"""Stands for all built-in extensions."""
+
 HOST: Final = Word(_host, "HOST", "an address or host name of this machine", "127.0.0.1", "::1")
 LISTEN_ADDRESS: Final = Word(_listen_address, "HOST:PORT", "an address and a port", "127.0.0.1:9464", "[::1]:9464")
 DIRECTORY: Final = Word(_directory, "DIR", "a directory")
@@ -206,6 +213,7 @@ PASSWORD_FILE: Final = Word(_path, "FILE", "a file", "/etc/cloudconsole/database
 SERVED_HOST: Final = Word(parse_host, "HOST", "a host name or address without a scheme", "console.example.com")
 ORIGIN: Final = Word(parse_origin, "ORIGIN", "a scheme and host only", "https://console.example.com")
 IDENTITY_ADDRESS: Final = Word(_region, "ADDRESS", "an identity address", "https://identity.example.com/v3")
+EXTENSION: Final = Word(_extension, "NAME", "built-in or the name of an action", "built-in", "GetPrices")
 NETWORK: Final = Word(_network, "NETWORK", "an IP address or network", "10.0.0.0/8")
 TIME_ZONE: Final = Word(_time_zone, "ZONE", "a time zone name", "UTC", "Asia/Shanghai")
 CURRENCY: Final = Word(_currency, "CODE", "an ISO 4217 code", "CNY", "USD")

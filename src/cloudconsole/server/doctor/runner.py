@@ -20,6 +20,7 @@ from cloudconsole.server.doctor.config import (
 )
 from cloudconsole.server.doctor.console import check_console, check_metrics
 from cloudconsole.server.doctor.context_and_findings import Check, DoctorContext, Finding, Level, warning
+from cloudconsole.server.doctor.extensions import check_extensions
 from cloudconsole.server.doctor.openstack import check_cloud, check_endpoints
 from cloudconsole.server.doctor.sqlite import access_problem, check_folder
 from cloudconsole.server.doctor.store import check_databases, check_prices, check_totals
@@ -32,6 +33,7 @@ _REACH: Final = ("host", "hosts", "public_origin", "proxies")
 
 CHECKS: Final[dict[str, Check]] = {
     "settings": Check(check_settings),
+    "extensions": Check(check_extensions, ("extensions",)),
     "data directory": Check(check_folder, ("data",)),
     "databases": Check(check_databases, ("data",)),
     "totals": Check(check_totals, ("data",)),

@@ -1,29 +1,31 @@
 """The `/api/` endpoint: `GET` opens a session, `POST` calls an action."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.coroutines import ensure_task
 from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.pricing import MONTH_DAYS
-from cloudconsole.server.actions import HANDLERS, ActionRunner, Handler
+from cloudconsole.server.actions import ActionRunner, Handler
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.body import (
     Fields,
     media_type,
     parse_fields,
     read_body,
-    required_identifier,
     required_text,
 )
 from cloudconsole.server.http.cookies import csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.identity_providers import IdentityProviders
+from cloudconsole.server.http.parameters import read_parameters
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import AGE, Response, cookie_headers, json_response
 from cloudconsole.server.http.sessions import FoundSession, SessionFinder
@@ -39,8 +41,8 @@ from cloudconsole.store.session_lookup import Session
 MAX_CACHED_BODY: Final = 256
 """Largest body, in bytes, whose parsed form is cached: small bodies are few and frequent."""
 
-FIELDS: Final = ("action", *sorted({name for action in ACTIONS for name in action.parameters}))
-"""Fields of all actions."""
+FIELDS: Final = ("action", *sorted({name for action in ACTIONS for name in action.parameter_names}))
+"""Fields of the six actions."""
 
 SERVICE_INFO = Text("Welcome to Cloud Console.", "欢迎使用云控制台。")
 
@@ -51,7 +53,7 @@ class _AcceptedCall(NamedTuple):
     session: Session
     body: bytes
     handler: Handler
-    parameters: tuple[str, ...]
+    parameters: Struct
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class ApiEndpoint:
     tokens: CsrfTokens
     sessions: SessionFinder
     providers: IdentityProviders
+    handlers: Mapping[str, Handler]
+    """By the name of their action."""
     actions: ActionRunner
     revalidator: TokenRevalidator
 
@@ -84,6 +88,7 @@ class ApiEndpoint:
             currency=self.settings.currency,
             time_zone=self.settings.time_zone,
             month_days=MONTH_DAYS,
+            extensions=[name for name, handler in self.handlers.items() if handler.action not in ACTIONS],
         )
         return envelope.success(SERVICE_INFO, language, envelope.encode(data))
 
@@ -133,22 +138,32 @@ class ApiEndpoint:
         age = max(0, int(self.clock.now() - entry.read_at))
         return json_response(entry.body, headers=[(AGE, b"%d" % age)])
 
-    def _requested_action(
-        self, request: Request, session: Session, body: bytes, media: str
-    ) -> tuple[Handler, tuple[str, ...]]:
+    def _requested_action(self, request: Request, session: Session, body: bytes, media: str) -> tuple[Handler, Struct]:
         """Check the CSRF token, then return the requested action's handler and its parameters."""
         last: _AcceptedCall | None = request.head.memo
         if last is not None and last.session is session and last.body == body:
             request.call = last.handler.action.name
             return last.handler, last.parameters
         self.tokens.check_call(request, session)
-        handler, fields = (_parse_cached if len(body) <= MAX_CACHED_BODY else _parse_action)(body, media)
+        handler, fields = (self._parse_cached if len(body) <= MAX_CACHED_BODY else self._parse_action)(body, media)
         # Set before validation, so that metrics and audit log name the action of a rejected request.
         request.call = handler.action.name
-        parameters = tuple([required_identifier(fields, name) for name in handler.action.parameters])
+        parameters = read_parameters(handler.action.parameters, fields, body, media)
         if len(body) <= MAX_CACHED_BODY:
             request.head.memo = _AcceptedCall(session, body, handler, parameters)
         return handler, parameters
+
+    def _parse_action(self, body: bytes, media: str) -> tuple[Handler, Fields]:
+        """Return the handler of the requested action, and the fields."""
+        fields = parse_fields(body, media, FIELDS)
+        handler = self.handlers.get(required_text(fields, "action"))
+        if handler is None:
+            raise UnknownAction
+        return handler, fields
+
+    @cached_property
+    def _parse_cached(self) -> Callable[[bytes, str], tuple[Handler, Fields]]:
+        return lru_cache(maxsize=1024)(self._parse_action)
 
     def _token_to_keep(self, request: Request, current: FoundSession | None) -> str:
         if current is not None and self.tokens.came_along(current[1], request):
@@ -169,15 +184,3 @@ async def _upstream(deadline: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as problem:
         raise UpstreamTimeout from problem
-
-
-def _parse_action(body: bytes, media: str) -> tuple[Handler, Fields]:
-    """Return the handler of the requested action, and the fields."""
-    fields = parse_fields(body, media, FIELDS)
-    handler = HANDLERS.get(required_text(fields, "action"))
-    if handler is None:
-        raise UnknownAction
-    return handler, fields
-
-
-_parse_cached = lru_cache(maxsize=1024)(_parse_action)

@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -16,6 +16,7 @@ from cloudconsole.server.http.response import CLOSED_POLICY, Endpoint, HeaderLis
 from cloudconsole.server.metrics.layout import OTHER
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.html import STYLE, render
+from cloudconsole.spec.actions import Action
 from cloudconsole.spec.envelope import encode
 
 REVALIDATED: Final = (b"cache-control", b"no-cache")
@@ -133,17 +134,15 @@ def _policy_of(style: str) -> tuple[bytes, bytes]:
     return b"content-security-policy", directives % style_hash
 
 
-_DOCUMENT: Final = build_document()
-_OPENAPI: Final = make_cached(encode(_DOCUMENT), b"application/json")
-_REFERENCE: Final = make_cached(render(_DOCUMENT).encode(), HTML, _policy_of(STYLE))
-
-
-async def show_openapi(request: Request) -> Response:
-    return _OPENAPI.respond(request)
-
-
-async def show_reference(request: Request) -> Response:
-    return _REFERENCE.respond(request)
+@lru_cache(maxsize=4)
+def reference_routes(actions: tuple[Action, ...]) -> Routes:
+    """Return the routes of the reference to these actions, as a page and as OpenAPI."""
+    document = build_document(actions)
+    page = make_cached(render(document).encode(), HTML, _policy_of(STYLE))
+    return {
+        "/docs/": {"GET": Route(OTHER, _show(page))},
+        "/openapi.json": {"GET": Route(OTHER, _show(make_cached(encode(document), b"application/json")))},
+    }
 
 
 _FILE: Final = "console/index.html"

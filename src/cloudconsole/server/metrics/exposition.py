@@ -98,7 +98,7 @@ class MetricsExposition:
         workers = self._shared_metrics.read()
         totals = [sum(cells) for cells in zip(*workers, strict=True)]
         lines: list[str] = []
-        lines += _requests(totals)
+        lines += _requests(totals, self._shared_metrics.operations)
         lines += _store_counters(totals)
         lines += _upstream(totals)
         lines += _processes(workers, totals)
@@ -108,24 +108,26 @@ class MetricsExposition:
         return "\n".join(lines) + "\n"
 
 
-def _requests(totals: list[int]) -> list[str]:
+def _requests(totals: list[int], operations: dict[str, int]) -> list[str]:
     counted = {
         (call, outcome): totals[start + offset]
-        for call, start in layout.OPERATION_OFFSETS.items()
+        for call, start in operations.items()
         for outcome, offset in layout.OUTCOME_OFFSETS.items()
     }
     # Most pairs are impossible, so errors are shown once they occurred. Logins and rejections are shown in full.
     calls = [(pair, number) for pair, number in counted.items() if number or pair[1] == layout.OK]
-    logins = [((outcome,), counted[layout.LOGIN, outcome]) for outcome in layout.OUTCOMES]
+    logins = [
+        ((outcome,), counted[layout.LOGIN, outcome]) for outcome in layout.OUTCOMES if outcome != layout.EXTENSION_ERROR
+    ]
     rejections = [
-        ((reason,), sum(counted[call, reason] for call in layout.OPERATIONS if call not in _HEALTH))
+        ((reason,), sum(counted[call, reason] for call in operations if call not in _HEALTH))
         for reason in layout.REJECTIONS
     ]
     connection_rejections = [
         ((str(status),), totals[offset]) for status, offset in layout.CONNECTION_REJECTIONS.items()
     ]
     durations: dict[tuple[str, ...], int] = {
-        (call,): start + len(layout.OUTCOMES) for call, start in layout.OPERATION_OFFSETS.items()
+        (call,): start + len(layout.OUTCOMES) for call, start in operations.items()
     }
     return [
         *_family(definitions.REQUESTS, calls),

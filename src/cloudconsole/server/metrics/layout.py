@@ -1,14 +1,15 @@
 """Layout of a worker's metrics in shared memory.
 
 The values of every label are known in advance, so the layout is fixed: each value is an integer at a known offset.
+Only extensions of packages depend on the settings; they follow the rest.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from cloudconsole.backends.openstack.config import SERVICES
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.errors import ApiError, UpstreamFailed, UpstreamTimeout
+from cloudconsole.spec.errors import ERRORS, UpstreamFailed, UpstreamTimeout
+from cloudconsole.spec.extensions import EXTENSIONS
 
 OK: Final = "ok"
 GONE: Final = "client_gone"
@@ -26,7 +27,7 @@ ADMIN_UI: Final = "admin_ui"
 OPEN_SESSION: Final = "welcome"
 
 OPERATIONS: Final = (
-    *(action.name for action in ACTIONS),
+    *(action.name for action in (*ACTIONS, *EXTENSIONS)),
     BEFORE_ACTION,
     OPEN_SESSION,
     LOGIN,
@@ -40,13 +41,9 @@ OPERATIONS: Final = (
 )
 
 
-def _subclasses(error: type[ApiError]) -> Iterator[type[ApiError]]:
-    for kind in error.__subclasses__():
-        yield kind
-        yield from _subclasses(kind)
-
-
-REJECTIONS: Final = tuple(kind.error for kind in _subclasses(ApiError))
+EXTENSION_ERROR: Final = "extension_error"
+"""An error that the package of an extension declares."""
+REJECTIONS: Final = (*(kind.error for kind in ERRORS), EXTENSION_ERROR)
 OUTCOMES: Final = (OK, GONE, *REJECTIONS)
 
 _MICROSECOND: Final = 1000
@@ -122,5 +119,12 @@ UPSTREAM_IN_FLIGHT: Final = {service: _SERVICES + number for number, service in 
 _END: Final = _SERVICES + len(SERVICES)
 GAUGES: Final = range(IN_FLIGHT, _END)
 
-# Whole cache lines, so that no two workers write to the same one.
-WORKER_CELLS: Final = -(-_END // 8) * 8
+
+def operation_offsets(plugins: tuple[str, ...]) -> dict[str, int]:
+    """Return the offsets of all operations, including extensions of packages."""
+    return OPERATION_OFFSETS | {name: _END + number * OPERATION_CELLS for number, name in enumerate(plugins)}
+
+
+def worker_cells(plugins: tuple[str, ...]) -> int:
+    """Return the number of a worker's cells: whole cache lines, so that no two workers write to the same one."""
+    return -(-(_END + len(plugins) * OPERATION_CELLS) // 8) * 8

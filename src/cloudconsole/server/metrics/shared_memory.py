@@ -7,9 +7,9 @@ from bisect import bisect_left
 
 from cloudconsole.server.metrics.layout import (
     ACCEPTING,
+    EXTENSION_ERROR,
     GAUGES,
     HEARTBEATS,
-    OPERATION_OFFSETS,
     OUTCOME_OFFSETS,
     OUTCOMES,
     PROCESS,
@@ -17,25 +17,28 @@ from cloudconsole.server.metrics.layout import (
     SECONDS_BOUNDS,
     STOPPING,
     UNDRAINED,
-    WORKER_CELLS,
+    operation_offsets,
+    worker_cells,
 )
 
 _CELL_BYTES = 8
 _BUCKETS = len(OUTCOMES)
+_EXTENSION_ERROR = OUTCOME_OFFSETS[EXTENSION_ERROR]
 _SUM = len(SECONDS_BOUNDS) + 1
 
 
 class WorkerMetrics:
     """Metrics of one worker; a request costs three additions in shared memory."""
 
-    __slots__ = ("_cells",)
+    __slots__ = ("_cells", "_operations")
 
-    def __init__(self, cells: memoryview) -> None:
+    def __init__(self, cells: memoryview, operations: dict[str, int]) -> None:
         self._cells = cells
+        self._operations = operations
 
     def count_request(self, call: str, outcome: str, nanoseconds: int) -> None:
-        cells, offset = self._cells, OPERATION_OFFSETS[call]
-        cells[offset + OUTCOME_OFFSETS[outcome]] += 1
+        cells, offset = self._cells, self._operations[call]
+        cells[offset + OUTCOME_OFFSETS.get(outcome, _EXTENSION_ERROR)] += 1
         offset += _BUCKETS
         cells[offset + bisect_left(SECONDS_BOUNDS, nanoseconds)] += 1
         cells[offset + _SUM] += nanoseconds
@@ -69,14 +72,15 @@ class WorkerMetrics:
 class SharedMetrics:
     """Metrics of all workers: one region each, allocated before they are forked."""
 
-    def __init__(self, workers: int) -> None:
-        cells = memoryview(mmap.mmap(-1, workers * WORKER_CELLS * _CELL_BYTES)).cast("q")
-        starts = range(0, workers * WORKER_CELLS, WORKER_CELLS)
-        self._regions = [cells[start : start + WORKER_CELLS] for start in starts]
+    def __init__(self, workers: int, plugins: tuple[str, ...] = ()) -> None:
+        self.operations = operation_offsets(plugins)
+        size = worker_cells(plugins)
+        cells = memoryview(mmap.mmap(-1, workers * size * _CELL_BYTES)).cast("q")
+        self._regions = [cells[start : start + size] for start in range(0, workers * size, size)]
         self.made_at = time.time()
 
     def worker(self, worker: int) -> WorkerMetrics:
-        return WorkerMetrics(self._regions[worker])
+        return WorkerMetrics(self._regions[worker], self.operations)
 
     def is_accepting(self) -> bool:
         """Return whether every worker accepts connections."""
@@ -104,6 +108,6 @@ class SharedMetrics:
         return [region.tolist() for region in self._regions]
 
 
-def standalone_metrics() -> WorkerMetrics:
+def standalone_metrics(plugins: tuple[str, ...] = ()) -> WorkerMetrics:
     """Return metrics that no other process reads."""
-    return SharedMetrics(1).worker(0)
+    return SharedMetrics(1, plugins).worker(0)

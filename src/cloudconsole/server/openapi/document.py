@@ -1,15 +1,17 @@
 """OpenAPI document, generated from the tables of operations, actions and errors, with recorded examples."""
 
 from importlib.resources import files
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import fields
 
 from cloudconsole._version import __version__
 from cloudconsole.spec.actions import ACTIONS, Action
 from cloudconsole.spec.envelope import Refusal
 from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
+from cloudconsole.spec.extensions import EXTENSIONS
 from cloudconsole.spec.operations import (
     CALL_ACTION,
     FORM,
@@ -29,7 +31,7 @@ from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 class Example(msgspec.Struct):
     """Recorded request body and response; both empty for an action that was not recorded yet."""
 
-    body: dict[str, str] = {}
+    body: dict[str, Any] = {}
     response: dict[str, Any] = {}
 
 
@@ -61,12 +63,12 @@ def response_name(action: Action) -> str:
     return f"{action.name}Answer"
 
 
-def all_schemas() -> dict[str, Schema]:
+def all_schemas(actions: tuple[Action, ...]) -> dict[str, Schema]:
     """Return all schemas by name: records, error, login form, and each action's body and response."""
-    types = [action.record for action in ACTIONS]
+    types = [action.record for action in actions]
     given, components = msgspec.json.schema_components([*types, Welcome, Refusal, LoginForm], ref_template=REF_TEMPLATE)
     schemas: dict[str, Schema] = dict(components)
-    for action, data in zip(ACTIONS, given, strict=False):
+    for action, data in zip(actions, given, strict=False):
         schemas[body_name(action)] = _body(action)
         schemas[response_name(action)] = _envelope(data)
     schemas["WelcomeAnswer"] = _envelope(reference("Welcome"))
@@ -74,12 +76,17 @@ def all_schemas() -> dict[str, Schema]:
 
 
 def _body(action: Action) -> Schema:
-    parameters, _ = msgspec.json.schema_components(list(action.parameters.values()), ref_template=REF_TEMPLATE)
+    parameters = fields(action.parameters)
+    schemas, _ = msgspec.json.schema_components([each.type for each in parameters], ref_template=REF_TEMPLATE)
+    properties = {each.encode_name: schema for each, schema in zip(parameters, schemas, strict=True)}
+    for each in parameters:
+        if each.default not in (msgspec.NODEFAULT, ""):
+            properties[each.encode_name]["default"] = each.default
     return {
         "type": "object",
         "description": action.purpose.en,
-        "properties": {"action": {"const": action.name}, **dict(zip(action.parameters, parameters, strict=True))},
-        "required": ["action", *action.parameters],
+        "properties": {"action": {"const": action.name}, **properties},
+        "required": ["action", *(each.encode_name for each in parameters if each.required)],
         "additionalProperties": True,
         "x-response": reference(response_name(action)),
     }
@@ -135,16 +142,16 @@ PARAMETERS: Final[Part] = {
 }
 
 
-def responses(operation: Operation, examples: Examples) -> Part:
-    return _successes(examples)[operation.name] | _errors(operation)
+def responses(operation: Operation, actions: tuple[Action, ...], examples: Examples) -> Part:
+    return _successes(actions, examples)[operation.name] | _errors(operation, actions)
 
 
-def _successes(examples: Examples) -> dict[str, Part]:
+def _successes(actions: tuple[Action, ...], examples: Examples) -> dict[str, Part]:
     welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).response}
     # Not oneOf: an empty response may match several schemas.
     responses = {
-        "schema": {"anyOf": [reference(response_name(action)) for action in ACTIONS]},
-        "examples": {action.name: {"value": examples.of(action.name).response} for action in ACTIONS},
+        "schema": {"anyOf": [reference(response_name(action)) for action in actions]},
+        "examples": {action.name: {"value": examples.of(action.name).response} for action in actions},
     }
     return {
         OPEN_SESSION.name: {"200": _response("What the console offers.", welcome, "Set-Cookie")},
@@ -159,8 +166,14 @@ def _successes(examples: Examples) -> dict[str, Part]:
     }
 
 
-def _errors(operation: Operation) -> Part:
-    ordered = sorted(operation.errors, key=lambda error: error.code)
+def errors_of(operation: Operation, actions: tuple[Action, ...]) -> list[type[ApiError]]:
+    """Return all errors of an operation; those of a call include the actions' own."""
+    own = (error for action in actions for error in action.errors) if operation is CALL_ACTION else ()
+    return list(dict.fromkeys([*operation.errors, *own]))
+
+
+def _errors(operation: Operation, actions: tuple[Action, ...]) -> Part:
+    ordered = sorted(errors_of(operation, actions), key=lambda error: error.code)
     return {str(code): _error_response(list(errors)) for code, errors in groupby(ordered, key=lambda error: error.code)}
 
 
@@ -187,14 +200,15 @@ Document = dict[str, Any]
 
 ABOUT: Final = (
     "The programmatic interface of a cloud: quotas and usage, flavors, URLs, CDN domains, news and estimated costs. "
-    "`GET /api/` opens a cookie session, `POST /auth/login/` logs in, `POST /api/` calls one of the actions. Every "
+    "`GET /api/` opens a cookie session, `POST /auth/login/` logs in, `POST /api/` calls one of the actions. Six of "
+    "them are the interface; the others are extensions, which `GET /api/` names in `extensions`. Every "
     "response is a JSON envelope; programs read its `code` and `error`. Any other path is `not_found`, any other "
     "method `method_not_allowed`; `HEAD` works where `GET` does, and `OPTIONS` returns 204 with `Allow`."
 )
 
 
-def build_document() -> Document:
-    """Return the document, which depends only on the version."""
+def build_document(actions: tuple[Action, ...] = (*ACTIONS, *EXTENSIONS)) -> Document:
+    """Return the document of a console with these actions."""
     examples = Examples()
     return {
         "openapi": "3.1.0",
@@ -205,23 +219,28 @@ def build_document() -> Document:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "paths": _paths(examples),
+        "paths": _paths(actions, examples),
         "components": {
-            "schemas": all_schemas(),
+            "schemas": all_schemas(actions),
             "parameters": PARAMETERS,
             "headers": HEADERS,
             "securitySchemes": _SECURITY_SCHEMES,
         },
         "x-actions": [
-            {"name": action.name, "purpose": action.purpose._asdict(), "notes": list(action.notes)}
-            for action in ACTIONS
+            {
+                "name": action.name,
+                "purpose": action.purpose._asdict(),
+                "notes": list(action.notes),
+                "extension": action not in ACTIONS,
+            }
+            for action in actions
         ],
-        "x-errors": _catalogue(),
+        "x-errors": _catalogue(actions),
     }
 
 
-def _paths(examples: Examples) -> Document:
-    call = _one_of_the_actions(examples)
+def _paths(actions: tuple[Action, ...], examples: Examples) -> Document:
+    call = _one_of_the_actions(actions, examples)
     in_session: list[Document] = [{"session": [], "csrfCookie": [], "csrfHeader": []}]
     requests: Document = {
         OPEN_SESSION.name: {"security": []},
@@ -243,13 +262,13 @@ def _paths(examples: Examples) -> Document:
             "description": operation.notes,
             "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS],
             **requests[operation.name],
-            "responses": responses(operation, examples),
+            "responses": responses(operation, actions, examples),
         }
     return paths
 
 
-def _one_of_the_actions(examples: Examples) -> Document:
-    bodies = {action.name: reference(body_name(action)) for action in ACTIONS}
+def _one_of_the_actions(actions: tuple[Action, ...], examples: Examples) -> Document:
+    bodies = {action.name: reference(body_name(action)) for action in actions}
     return {
         "schema": {
             "oneOf": list(bodies.values()),
@@ -258,12 +277,13 @@ def _one_of_the_actions(examples: Examples) -> Document:
                 "mapping": {name: body["$ref"] for name, body in bodies.items()},
             },
         },
-        "examples": {action.name: {"value": examples.of(action.name).body} for action in ACTIONS},
+        "examples": {action.name: {"value": examples.of(action.name).body} for action in actions},
     }
 
 
-def _catalogue() -> list[Document]:
-    errors = {error for operation in OPERATIONS for error in operation.errors} | {*UNKNOWN_PATH_ERRORS}
+def _catalogue(actions: tuple[Action, ...]) -> list[Document]:
+    by_operation = {operation.name: errors_of(operation, actions) for operation in OPERATIONS}
+    errors = {*chain.from_iterable(by_operation.values()), *UNKNOWN_PATH_ERRORS}
     return [
         {
             "error": error.error,
@@ -271,7 +291,7 @@ def _catalogue() -> list[Document]:
             "message": error.text._asdict(),
             "when": error.when,
             "remedy": error.remedy,
-            "operations": [operation.name for operation in OPERATIONS if error in operation.errors],
+            "operations": [name for name, its_errors in by_operation.items() if error in its_errors],
         }
         for error in sorted(errors, key=lambda error: (error.code, error.error))
     ]

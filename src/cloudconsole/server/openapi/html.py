@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 Schema = dict[str, Any]
 
-_TYPES = {"string": "text", "null": "null", "integer": "integer", "array": "array", "object": "object"}
+_TYPES = {"string": "text"}
+"""Names of JSON types that differ from JSON Schema's."""
 
 
 class FieldRow(NamedTuple):
@@ -56,7 +57,8 @@ def type_text(schema: Schema, document: Schema) -> str:
         return f"array of {_plural(type_text(schema['items'], document))}"
     if "additionalProperties" in schema and schema["additionalProperties"] is not True:
         return f"object of {_plural(type_text(schema['additionalProperties'], document))}"
-    return _TYPES[schema["type"]] if "type" in schema else "any"
+    kind: str = schema.get("type", "any")
+    return _TYPES.get(kind, kind)
 
 
 def shown(value: object, indent: str = "") -> str:
@@ -74,7 +76,7 @@ def shown(value: object, indent: str = "") -> str:
 def _row(name: str, schema: Schema, document: Schema) -> FieldRow:
     unit = schema.get("x-unit")
     kind = type_text(schema, document)
-    return FieldRow(name, f"{kind}, {unit}" if unit else kind, schema["description"])
+    return FieldRow(name, f"{kind}, {unit}" if unit else kind, schema.get("description", ""))
 
 
 def _plural(kind: str) -> str:
@@ -136,7 +138,10 @@ def render(document: Document) -> str:
     names = [action["name"] for action in document["x-actions"]]
     links = [("log-in", "Log in"), *((name, name) for name in names), ("errors", "Errors")]
     contents = "".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in links)
-    actions = "".join(_action(document, action) for action in document["x-actions"])
+    actions, extensions = (
+        "".join(_action(document, action) for action in document["x-actions"] if action["extension"] is is_extension)
+        for is_extension in (False, True)
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -146,7 +151,8 @@ def render(document: Document) -> str:
         f'<a href="/">Home</a></p><nav><ul>{contents}</ul></nav>'
         f'<h2 id="log-in">Log in</h2>{_operations(document)}<h4>With curl</h4><pre>{escape(LOGIN)}</pre>'
         f'<h2 id="actions">Actions</h2>{actions}'
-        f'<h2 id="errors">Errors</h2>{_errors(document)}</main></body></html>'
+        + (f'<h2 id="extensions">Extensions</h2>{extensions}' if extensions else "")
+        + f'<h2 id="errors">Errors</h2>{_errors(document)}</main></body></html>'
     )
 
 
@@ -172,7 +178,8 @@ def _action(document: Document, action: Document) -> str:
         + "".join(f"<p>{_marked(note)}</p>" for note in action["notes"])
         + (f"<h4>Parameters</h4>{_fields(parameters)}" if parameters else "")
         + f"<h4><code>data</code>: {type_text(data, document)}</h4>{_fields(field_rows(document, data))}"
-        + f"<h4>Example body</h4><pre>{escape(shown(body))}</pre><h4>Response</h4><pre>{escape(shown(response))}</pre>"
+        + (f"<h4>Example body</h4><pre>{escape(shown(body))}</pre>" if body else "")
+        + (f"<h4>Response</h4><pre>{escape(shown(response))}</pre>" if response else "")
     )
 
 

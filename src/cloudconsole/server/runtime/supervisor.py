@@ -77,7 +77,7 @@ def serve(
     notifier: Notifier,
 ) -> int:
     """Serve until a stop signal, over https if there is a certificate; return the exit code."""
-    shared_metrics = SharedMetrics(settings.workers)
+    shared_metrics = SharedMetrics(settings.workers, settings.plugin_names)
     log_start(settings, sockets)
     if settings.workers == 1 and sockets.metrics is None:
         ending = run_worker(

@@ -13,9 +13,10 @@ from cloudconsole.server.metrics.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.extensions import EXTENSIONS
 from cloudconsole.spec.operations import FORM, JSON
 
-ACTION_NAMES: Final = frozenset(action.name for action in ACTIONS)
+ACTION_NAMES: Final = frozenset(action.name for action in (*ACTIONS, *EXTENSIONS))
 
 _WITH_DETAILS: Final[dict[type[ApiError], Callable[[Request], ApiError]]] = {
     errors.MissingField: lambda _: errors.MissingField("action"),
@@ -29,7 +30,7 @@ _WITH_DETAILS: Final[dict[type[ApiError], Callable[[Request], ApiError]]] = {
 }
 """Constructors of errors that need arguments."""
 
-CATALOGUE: Final[dict[str, type[ApiError]]] = {kind.error: kind for kind in ApiError.__subclasses__()}
+CATALOGUE: Final[dict[str, type[ApiError]]] = {kind.error: kind for kind in errors.ERRORS}
 
 
 class Fault(Struct, omit_defaults=True, rename="camel"):

@@ -170,7 +170,7 @@ domains = Table(
     "domains",
     CLOUD,
     Column("id", TEXT, primary_key=True),
-    Column("tenant_id", ForeignKey("tenants.id"), nullable=False, index=True),
+    Column("tenant_id", ForeignKey("tenants.id"), nullable=False),
     Column("name", TEXT, nullable=False),
     Column("comment", TEXT, nullable=False),
     Column("service_areas", TEXT, nullable=False),
@@ -185,6 +185,7 @@ domains = Table(
     Column("adv_origin_configs", TEXT, nullable=False),
     Column("origin_domain_name", TEXT),
     Column("query_string_settings", TEXT),
+    Index("ix_domains_tenant_id_id", "tenant_id", "id"),
 )
 
 news = Table(

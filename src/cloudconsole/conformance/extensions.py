@@ -1,0 +1,146 @@
+"""Checks of the built-in extensions that a console lists; none is required."""
+
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal, check_no_problems
+from cloudconsole.conformance.checks import Check, CheckGroup
+from cloudconsole.conformance.client import ACTION_NAMES, FORMS
+from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.extended.assertions import check_rejected, check_success, console_data
+from cloudconsole.conformance.field_types import pattern_errors, values_of
+from cloudconsole.conformance.redaction import json_line
+from cloudconsole.spec.actions import Action
+from cloudconsole.spec.errors import InvalidField, UnknownAction
+from cloudconsole.spec.extensions import EXTENSIONS, GET_DOMAINS, GET_PRICES, MAX_PAGE
+from cloudconsole.spec.records import DECIMAL
+
+checks = CheckGroup("extensions")
+
+LIST: Final = "actions: Extensions"
+DOMAINS: Final = f"actions: {GET_DOMAINS.name}"
+PRICES: Final = f"actions: {GET_PRICES.name}"
+MAX_COMPARED: Final = 3
+"""Domains that are fetched one by one, to limit the number of requests."""
+
+
+@checks.must("extensions.listed", LIST, "session.opens")
+def listed(console: CheckContext) -> None:
+    """`GET /api/` lists the extensions by name, without repeats and without the six actions."""
+    names = _listed(console)
+    check(len(set(names)) == len(names), f"extensions repeats a name: {json_line(names)}")
+    check_no_problems([f"{name} is one of the six actions" for name in names if name in ACTION_NAMES])
+
+
+@checks.must("extensions.unlisted", LIST, "extensions.listed", "login.accepted")
+def unlisted(console: CheckContext) -> str | None:
+    """An extension that is not listed is an unknown action."""
+    missing = [action.name for action in EXTENSIONS if action.name not in _listed(console)]
+    for name in missing:
+        check_rejected(console.response_to(name, "JSON"), UnknownAction, after=name)
+    return None if missing else "all are listed"
+
+
+def _response_check(action: Action) -> Check:
+    def examine(console: CheckContext) -> None:
+        for form in FORMS:
+            data = check_success(_response(console, action, form), after=f"as {form}")
+            try:
+                msgspec.convert(data, action.record)
+            except msgspec.ValidationError as problem:
+                raise CheckFailed(f"as {form}: {problem}") from None
+
+    title = f"{action.name} succeeds as JSON and as a form, and its data has the documented fields and types"
+    section, needs = f"actions: {action.name}", ("extensions.listed", "login.accepted")
+    return Check(_check_id(action), "extensions", section, "must", title, examine, needs)
+
+
+def _check_id(action: Action) -> str:
+    return f"extensions.{action.name}"
+
+
+checks.extend(_response_check(action) for action in EXTENSIONS)
+
+
+@checks.must("extensions.domains.order", DOMAINS, _check_id(GET_DOMAINS))
+def domains_order(console: CheckContext) -> None:
+    """Domains are ordered by domainId, without repeats."""
+    ids = [item["domainId"] for item in _data(console, GET_DOMAINS)]
+    check(all(first < second for first, second in pairwise(ids)), f"they are not ordered: {json_line(ids)}")
+
+
+@checks.must("extensions.domains.pages", DOMAINS, "extensions.domains.order")
+def domains_pages(console: CheckContext) -> None:
+    """Pages of one domain each, with the last domainId as marker, are the same list."""
+    whole = _data(console, GET_DOMAINS)
+    if not whole:
+        raise CheckSkipped("the account has no domains")
+    marker = ""
+    for expected in [[item] for item in whole[:MAX_COMPARED]] + ([[]] if len(whole) <= MAX_COMPARED else []):
+        page = _call(console, GET_DOMAINS, limit=1, marker=marker)
+        check_equal(page, expected, f"the page after {marker or 'the start'}")
+        marker = expected[0]["domainId"] if expected else marker
+
+
+@checks.must("extensions.domains.details", DOMAINS, "extensions.domains.order")
+def domains_details(console: CheckContext) -> None:
+    """GetDomainDetail returns each listed domain with the same values."""
+    for item in _data(console, GET_DOMAINS)[:MAX_COMPARED]:
+        response = console.main.call("GetDomainDetail", "JSON", {"domainId": item["domainId"]})
+        detail = check_success(response, after=item["domainId"])
+        check_equal({name: detail.get(name) for name in item}, item, "the detail")
+
+
+@checks.must("extensions.domains.limit", DOMAINS, _check_id(GET_DOMAINS))
+def domains_limit(console: CheckContext) -> None:
+    """A limit that is not an integer from 1 to 1000 is an invalid field."""
+    for limit in (0, -1, MAX_PAGE + 1, 1.5, "many", True, [1]):
+        response = console.main.call(GET_DOMAINS.name, "JSON", {"limit": limit})
+        check_rejected(response, InvalidField, "limit", after=json_line(limit))
+
+
+@checks.must("extensions.prices.values", PRICES, _check_id(GET_PRICES))
+def prices_values(console: CheckContext) -> None:
+    """Prices are decimal text, each ends after its start, and only those to come are not in force."""
+    prices = _data(console, GET_PRICES)
+    check_no_problems(pattern_errors(values_of(prices, "price", "data"), DECIMAL, "a decimal number as text"))
+    check_no_problems(
+        [
+            f"{json_line(price)} ends before its start"
+            for price in prices
+            if (price["end_at"] or "9") < price["start_at"]
+        ]
+    )
+    for key in {_price_key(price) for price in prices}:
+        states = [price["in_force"] for price in prices if _price_key(price) == key]
+        check(True not in states[1:], f"two prices of {json_line(key)} are in force, or not ordered by start")
+
+
+def _price_key(price: dict[str, Any]) -> tuple[Any, ...]:
+    return price["res_type"], price["unit"], price["region"], price["type"]
+
+
+def _listed(console: CheckContext) -> list[str]:
+    data = console_data(console)
+    if not isinstance(data, dict) or "extensions" not in data:
+        raise CheckSkipped("the console has no extensions")
+    names = data["extensions"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise CheckFailed(f"extensions is {json_line(names)}, not an array of text")
+    return names
+
+
+def _response(console: CheckContext, action: Action, form: Any) -> Any:
+    if action.name not in _listed(console):
+        raise CheckSkipped("the console does not list it")
+    return console.response_to(action.name, form)
+
+
+def _data(console: CheckContext, action: Action) -> Any:
+    return check_success(_response(console, action, "JSON"))
+
+
+def _call(console: CheckContext, action: Action, **fields: Any) -> Any:
+    return check_success(console.main.call(action.name, "JSON", fields))

@@ -1,0 +1,45 @@
+"""Faults of extensions, each with the check that must catch it."""
+
+import json
+from typing import Any
+
+from tests.conformance.faulty_console import Exchange, Fault, Mutation
+from tests.conformance.mutations import data, is_opening, on, put
+
+DOMAINS, PRICES = "GetDomains", "GetPrices"
+
+
+def listing(*names: str) -> Mutation:
+    """List these extensions."""
+
+    def change(exchange: Exchange) -> None:
+        envelope = exchange.envelope
+        envelope["data"]["extensions"] = list(names)
+        exchange.envelope = envelope
+
+    return on(is_opening, change)
+
+
+def sending(**fields: Any) -> Mutation:
+    """Send other values of parameters that a request has."""
+
+    def change(exchange: Exchange) -> None:
+        if exchange.action == DOMAINS and fields.keys() <= exchange.fields.keys():
+            exchange.body = json.dumps(exchange.fields | fields).encode()
+
+    return change
+
+
+FAULTS = [
+    Fault("an action is an extension", "extensions.listed", listing(DOMAINS, PRICES, "GetNews")),
+    Fault("an extension is repeated", "extensions.listed", listing(DOMAINS, DOMAINS)),
+    Fault("an extension that works is not listed", "extensions.unlisted", listing(DOMAINS)),
+    Fault("a domain without text", f"extensions.{DOMAINS}", put(DOMAINS, 0, "status", value=5)),
+    Fault("a price as number", f"extensions.{PRICES}", put(PRICES, 0, "price", value=0.012)),
+    Fault("domains in reverse", "extensions.domains.order", data(DOMAINS, lambda items: items[::-1])),
+    Fault("marker ignored", "extensions.domains.pages", before=sending(marker="")),
+    Fault("another status in the list", "extensions.domains.details", put(DOMAINS, 0, "status", value="Other")),
+    Fault("any limit", "extensions.domains.limit", before=sending(limit=1)),
+    Fault("a price with an exponent", "extensions.prices.values", put(PRICES, 0, "price", value="1e3")),
+    Fault("a price that ends first", "extensions.prices.values", put(PRICES, 0, "end_at", value="2001-01-01 00:00:00")),
+]

@@ -1,0 +1,140 @@
+"""The built-in extensions with JSON and form bodies, and which of them a console has."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import StartConsole
+from tests.contract.test_actions import as_json_and_form, sample, sample_tenant
+from tests.harness import ApiClient
+
+EXTENSIONS = ["GetDomains", "GetPrices"]
+
+
+def test_get_lists_all_built_in_extensions(client: ApiClient) -> None:
+    assert client.open().data["extensions"] == EXTENSIONS
+
+
+@pytest.mark.parametrize("action", EXTENSIONS)
+def test_form_bodies_and_extra_fields_get_the_same_response(demo: ApiClient, action: str) -> None:
+    plain, form = (demo.call(action, as_form=as_form) for as_form in (False, True))
+    extra = demo.call(action, domainId="x", nested={"a": [None, 1.5]})
+    assert (plain.status, plain.body) == (200, form.body)
+    assert plain.body == extra.body
+
+
+@pytest.mark.parametrize(
+    ("setting", "listed"), [((), []), (("GetPrices",), ["GetPrices"]), (("GetPrices", "built-in"), EXTENSIONS[::-1])]
+)
+def test_the_setting_chooses_the_extensions(
+    start_console: StartConsole, setting: tuple[str, ...], listed: list[str]
+) -> None:
+    client = start_console(extensions=setting)
+    assert client.open().data["extensions"] == listed
+    client.login("demo", "console-demo")
+    for action in EXTENSIONS:
+        reply = client.call(action)
+        expected = (200, None) if action in listed else (404, "unknown_action")
+        assert (reply.status, reply.envelope.get("error")) == expected
+    documented = client.send("GET", "/openapi.json").envelope["x-actions"]
+    assert [action["name"] for action in documented if action["extension"]] == listed
+    page = client.send("GET", "/docs/").body.decode()
+    assert [action for action in EXTENSIONS if f'id="{action}"' in page] == sorted(listed)
+
+
+# GetDomains
+
+
+def listed_domains(tenant: str) -> list[dict[str, Any]]:
+    domains = sorted(sample_tenant(tenant)["domains"], key=lambda domain: str(domain["id"]))
+    return [
+        {
+            "domainId": str(domain["id"]),
+            "domainName": domain["name"],
+            "enabled": str(domain.get("enabled", True)).lower(),
+            "status": domain["status"],
+            "serviceType": domain["serviceType"],
+        }
+        for domain in domains
+    ]
+
+
+def test_domains_are_the_tenants_own(tenant: tuple[str, ApiClient]) -> None:
+    name, client = tenant
+    assert client.call("GetDomains").data == listed_domains(name)
+
+
+@as_json_and_form
+def test_domains_come_in_pages(demo: ApiClient, as_form: bool) -> None:
+    whole = listed_domains("demo")
+    assert len(whole) >= 2
+    for size in (1, 2, len(whole), 1000):
+        pages: list[list[dict[str, Any]]] = []
+        marker = ""
+        while not pages or len(pages[-1]) == size:
+            pages.append(demo.call("GetDomains", as_form=as_form, limit=size, marker=marker).data)
+            marker = pages[-1][-1]["domainId"] if pages[-1] else marker
+        assert [domain for page in pages for domain in page] == whole
+
+
+@pytest.mark.parametrize("marker", ["~", "206813x", "汉字", " ", "'; --"])
+def test_any_text_is_a_marker(demo: ApiClient, marker: str) -> None:
+    expected = [domain for domain in listed_domains("demo") if domain["domainId"] > marker]
+    assert demo.call("GetDomains", marker=marker).data == expected
+
+
+@pytest.mark.parametrize("as_form", [False, True], ids=["json", "form"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("limit", "0"),
+        ("limit", "1001"),
+        ("limit", "-1"),
+        ("limit", "1.5"),
+        ("limit", "many"),
+        ("limit", "9" * 5000),
+        ("marker", "x" * 65),
+        ("marker", "a\nb"),
+        ("marker", "\x00"),
+    ],
+)
+def test_invalid_parameters_are_rejected(demo: ApiClient, field: str, value: str, as_form: bool) -> None:
+    is_number = field == "limit" and value.lstrip("-").replace(".", "").isdigit() and len(value) < 100
+    sent: Any = float(value) if is_number and "." in value else int(value) if is_number else value
+    reply = demo.call("GetDomains", as_form=as_form, **{field: value if as_form else sent})
+    assert (reply.status, reply.envelope["error"], reply.envelope["field"]) == (400, "invalid_field", field)
+    assert field in reply.envelope["message"]
+
+
+@pytest.mark.parametrize("absent", [None, ""])
+def test_null_and_empty_parameters_count_as_absent(demo: ApiClient, absent: str | None) -> None:
+    assert demo.call("GetDomains", limit=absent, marker=absent).data == listed_domains("demo")
+
+
+def test_json_numbers_are_not_text(demo: ApiClient) -> None:
+    assert demo.call("GetDomains", limit="5").envelope["field"] == "limit"
+    assert demo.call("GetDomains", marker=5).envelope["field"] == "marker"
+
+
+# GetPrices
+
+
+def test_prices_in_force_are_those_of_the_sample(demo: ApiClient) -> None:
+    items = demo.call("GetPrices").data
+    newest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for price in sorted(sample()["prices"], key=lambda price: price["from"]):
+        newest[price["kind"], price["unit"], price.get("node")] = price
+    assert {(item["res_type"], item["unit"], item["region"]): item["price"] for item in items} == {
+        key: price["price"] for key, price in newest.items()
+    }
+    assert all((item["in_force"], item["end_at"], item["type"]) == (True, None, None) for item in items)
+    assert items[-1] == {
+        "res_type": "volume",
+        "unit": "gb",
+        "region": "hk-1",
+        "type": None,
+        "price": "0.000385125",
+        "start_at": "2026-01-01 00:00:00",
+        "end_at": None,
+        "in_force": True,
+    }

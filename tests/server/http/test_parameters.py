@@ -1,0 +1,124 @@
+"""Parameters of extensions: types, absence, and what is rejected."""
+
+import json
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+import pytest
+from msgspec import Meta, Struct, field
+
+from cloudconsole.server.http.body import parse_fields
+from cloudconsole.server.http.parameters import read_parameters
+from cloudconsole.spec.errors import ApiError, InvalidField, MalformedBody, MissingField
+from cloudconsole.spec.operations import FORM, JSON
+
+
+class Item(Struct, frozen=True):
+    flavor: str
+    count: Annotated[int, Meta(ge=1)] = 1
+
+
+class Parameters(Struct, frozen=True):
+    start_at: Annotated[str, Meta(max_length=9, description="A text.")] = field(name="startAt")
+    limit: Annotated[int, Meta(ge=1, le=10)] = 5
+    kind: Literal["image", "volume"] = "image"
+    dry: bool = False
+    items: tuple[Item, ...] = ()
+
+
+def from_json(body: str | dict[str, Any]) -> Struct:
+    raw = (body if isinstance(body, str) else json.dumps(body)).encode()
+    return read_parameters(Parameters, parse_fields(raw, JSON, ("action",)), raw, JSON)
+
+
+def from_form(**fields: str) -> Struct:
+    raw = urlencode(fields).encode()
+    return read_parameters(Parameters, parse_fields(raw, FORM, ("action",)), raw, FORM)
+
+
+ALL = Parameters("now", 7, "volume", True, (Item("1", 2), Item("2")))
+
+
+def test_json_and_form_give_the_same_parameters() -> None:
+    items = [{"flavor": "1", "count": 2}, {"flavor": "2"}]
+    values = {"startAt": "now", "limit": 7, "kind": "volume", "dry": True, "items": items}
+    assert from_json({"action": "x", **values, "other": 1}) == ALL
+    assert from_form(startAt="now", limit="7", kind="volume", dry="true", items=json.dumps(items), other="1") == ALL
+    assert hash(from_json(values)) == hash(ALL)
+
+
+def test_digits_in_a_form_are_text() -> None:
+    assert from_form(startAt="12") == Parameters("12")
+
+
+def test_absent_parameters_have_their_defaults() -> None:
+    expected = Parameters("now")
+    assert from_json({"startAt": "now", "limit": None, "kind": "", "items": None}) == expected
+    assert from_form(startAt="now", limit="", items="") == expected
+
+
+@pytest.mark.parametrize("body", [{}, {"startAt": None}, {"startAt": ""}])
+def test_a_required_parameter_must_be_present(body: dict[str, Any]) -> None:
+    with pytest.raises(MissingField) as error:
+        from_json(body)
+    assert error.value.field == "startAt"
+
+
+def rejection(error: ApiError) -> tuple[type[ApiError], str | None]:
+    return type(error), error.field
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("startAt", 5),
+        ("startAt", ["now"]),
+        ("limit", 0),
+        ("limit", 11),
+        ("limit", "7"),
+        ("limit", 10**30),
+        ("limit", 1.5),
+        ("limit", True),
+        ("kind", "snapshot"),
+        ("dry", "true"),
+        ("items", {}),
+        ("items", [{"count": 1}]),
+        ("items", [{"flavor": "1", "count": 0}]),
+    ],
+)
+def test_wrong_json_values_are_rejected_by_name(name: str, value: Any) -> None:
+    with pytest.raises(InvalidField) as error:
+        from_json({"startAt": "now", name: value})
+    assert rejection(error.value) == (InvalidField, name)
+    assert error.value.message("zh").startswith(f"字段“{name}”无效：")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("limit", "x"),
+        ("limit", "11"),
+        ("limit", "9" * 5000),
+        ("kind", "snapshot"),
+        ("dry", "perhaps"),
+        ("items", "1"),
+        ("items", "[{"),
+        ("items", "[" * 5000),
+        ("items", '[{"flavor": "1", "count": 0}]'),
+    ],
+)
+def test_wrong_form_values_are_rejected_by_name(name: str, text: str) -> None:
+    with pytest.raises(InvalidField) as error:
+        from_form(**{"startAt": "now", name: text})
+    assert error.value.field == name
+
+
+@pytest.mark.parametrize("value", [r'"\ud800"', '"\\x"'])
+def test_text_that_is_not_unicode_is_malformed(value: str) -> None:
+    with pytest.raises(MalformedBody):
+        from_json(f'{{"startAt":{value}}}')
+
+
+def test_nested_too_deeply_is_rejected() -> None:
+    with pytest.raises(ApiError):
+        from_json('{"startAt":"now","items":' + "[" * 5000 + "]" * 5000 + "}")
