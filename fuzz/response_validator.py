@@ -127,7 +127,7 @@ class ResponseValidator:
         body = self._document["components"]["schemas"][f"{action}Body"]
         if reply.status == 200:
             self._validate(f"response to {action}", body["x-response"], reply.body, reply)
-        elif reply.status != 404 or reply.envelope.get("field") not in body["required"][1:]:
+        elif not _is_about_unknown(reply, body):
             raise ContractViolation(f"valid call of {action} rejected: {reply.body[:200]!r}")
 
     def _validate(self, name: str, schema: Schema, body: bytes, reply: Reply) -> None:
@@ -140,6 +140,14 @@ class ResponseValidator:
             raise ContractViolation(f"{name}: {error.json_path}: {error.message[:300]}")
         if len(self._validated) < 100_000:
             self._validated.add((name, body))
+
+
+def _is_about_unknown(reply: Reply, body: Schema) -> bool:
+    """Whether a required field, or an item of one that is a list, names something that does not exist."""
+    field = reply.envelope.get("field")
+    if field not in body["required"][1:]:
+        return False
+    return reply.status == (400 if body["properties"][field].get("type") == "array" else 404)
 
 
 def _matches(value: str, schema: Schema) -> bool:

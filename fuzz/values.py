@@ -83,7 +83,11 @@ class Values:
             case "string":
                 return self._matching_text(schema)
             case "integer":
-                return self._rng.choice((self._rng.randint(-(10**9), 10**9), self._rng.randint(-(2**62), 2**62)))
+                low, high = schema.get("minimum", -(2**62)), schema.get("maximum", 2**62)
+                return self._rng.choice((self._rng.randint(max(low, -(10**9)), min(high, 10**9)), low, high))
+            case "array":
+                least = schema.get("minItems", 0)
+                return [self.valid(schema["items"]) for _ in range(least + self._rng.randrange(3))]
             case unknown:
                 raise ValueError(f"unsupported schema type {unknown!r}")
 

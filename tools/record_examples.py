@@ -25,6 +25,13 @@ BASE: Final = "http://127.0.0.1:8000"
 PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "GetDomainDetail": {"domainId": "206813"},
     "GetDomains": {"limit": 2},
+    "GetEstimate": {
+        "items": [
+            {"res_type": "instance", "flavor": "m1.medium", "count": 2, "region": "hk-1"},
+            {"res_type": "volume", "size": 100, "region": "hk-1"},
+        ],
+        "hours": 48,
+    },
 }
 NOW: Final = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 MAX_ITEMS: Final = 3

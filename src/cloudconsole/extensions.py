@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, Ports, Tenant
 from cloudconsole.spec.actions import Action, NoParameters
 from cloudconsole.spec.errors import ApiError
@@ -39,11 +38,10 @@ class Call(Generic[Parameters]):
     response expires with the first record that was read for it.
     """
 
-    def __init__(self, ports: Ports, tenant: Tenant, parameters: Parameters, clock: Clock) -> None:
+    def __init__(self, ports: Ports, tenant: Tenant, parameters: Parameters) -> None:
         self.parameters = parameters
         self._ports = ports
         self._tenant = tenant
-        self._clock = clock
         self._expires_at = math.inf
         self._read_at: float | None = None
 
@@ -58,7 +56,7 @@ class Call(Generic[Parameters]):
     @property
     def now(self) -> float:
         """Seconds since the epoch; in test mode, of the simulated clock."""
-        return self._clock.now()
+        return self._ports.clock.now()
 
     async def usage_limits(self) -> UsageLimits:
         return self._take(await self._ports.cloud.usage_limits(self._tenant))

@@ -39,10 +39,11 @@ class TestActions:
             ("consumption", "GetConsumptionsEstimated", {}),
             ("domains", "GetDomains", {}),
             ("prices", "GetPrices", {}),
+            ("estimate", "GetEstimate", {"items": [{"res_type": "instance", "flavor": "1"}]}),
         ],
     )
     def test_each_method_decodes_the_data_of_its_action(
-        self, demo: Any, method: str, action: str, fields: dict[str, str]
+        self, demo: Any, method: str, action: str, fields: dict[str, Any]
     ) -> None:
         record = getattr(demo, method)(*fields.values())
         raw = record.raw if hasattr(record, "raw") else [item.raw for item in record]

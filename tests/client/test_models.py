@@ -53,6 +53,22 @@ PRICE = {"res_type": "volume", "unit": "gb", "region": "hk-1", "type": "ssd", "p
 PRICES = [{**PRICE, "start_at": "2026-01-01 00:00:00", "end_at": "2026-02-01 00:00:00", "in_force": True}]
 
 
+COST = {"hour": "-0.10", "day": "-2.40", "month": "-72.00", "year": "-876.00"}
+ESTIMATE = {
+    "items": [{"res_type": "volume", "count": -1, **COST}],
+    **COST,
+    "hours": 2,
+    "cost": "-0.20",
+    "priced": True,
+    "fits": True,
+    "quotas": [{"quota": "ram", "limit": -1, "used": 7, "free": None, "needed": -5, "lacking": 0}],
+}
+
+
+def estimate(data: Any) -> Any:
+    return decoding.estimate(data, NOTHING)
+
+
 def prices(data: Any) -> Any:
     return decoding.prices(data, NOTHING)
 
@@ -70,6 +86,7 @@ ACTIONS: dict[str, tuple[Any, Any]] = {
     "consumption": (consumption, COSTS),
     "domains": (decoding.domains, DOMAINS),
     "prices": (prices, PRICES),
+    "estimate": (estimate, ESTIMATE),
 }
 
 
@@ -255,3 +272,12 @@ def test_errors_can_be_copied_and_pickled(error: ConsoleError) -> None:
         assert type(duplicate) is type(error)
         assert str(duplicate) == str(error)
         assert vars(duplicate) == vars(error)
+
+
+def test_an_estimate_without_a_price_has_no_costs() -> None:
+    nothing = dict.fromkeys(("hour", "day", "month", "year"))
+    data = {**ESTIMATE, "items": [{"res_type": "image", "count": 1, **nothing}], **nothing, "cost": None}
+    decoded = estimate(data)
+    assert (decoded.items, decoded.total, decoded.cost) == ((None,), None, None)
+    assert (decoded.quotas[0].limit, decoded.quotas[0].free) == (None, None)
+    assert estimate(ESTIMATE).total.year == Decimal("-876.00")

@@ -6,7 +6,7 @@ from typing import Any
 from tests.conformance.faulty_console import Exchange, Fault, Mutation
 from tests.conformance.mutations import data, is_opening, on, put
 
-DOMAINS, PRICES = "GetDomains", "GetPrices"
+DOMAINS, PRICES, ESTIMATE = "GetDomains", "GetPrices", "GetEstimate"
 
 
 def listing(*names: str) -> Mutation:
@@ -30,8 +30,12 @@ def sending(**fields: Any) -> Mutation:
     return change
 
 
+def replace_flavor(exchange: Exchange) -> None:
+    exchange.body = exchange.body.replace(b"no such flavor", b"m1.tiny")
+
+
 FAULTS = [
-    Fault("an action is an extension", "extensions.listed", listing(DOMAINS, PRICES, "GetNews")),
+    Fault("an action is an extension", "extensions.listed", listing(DOMAINS, PRICES, ESTIMATE, "GetNews")),
     Fault("an extension is repeated", "extensions.listed", listing(DOMAINS, DOMAINS)),
     Fault("an extension that works is not listed", "extensions.unlisted", listing(DOMAINS)),
     Fault("a domain without text", f"extensions.{DOMAINS}", put(DOMAINS, 0, "status", value=5)),
@@ -41,5 +45,9 @@ FAULTS = [
     Fault("another status in the list", "extensions.domains.details", put(DOMAINS, 0, "status", value="Other")),
     Fault("any limit", "extensions.domains.limit", before=sending(limit=1)),
     Fault("a price with an exponent", "extensions.prices.values", put(PRICES, 0, "price", value="1e3")),
+    Fault("an estimate without quotas", f"extensions.{ESTIMATE}", put(ESTIMATE, "quotas", value=...)),
+    Fault("another cost per day", "extensions.estimate.costs", put(ESTIMATE, "items", 0, "day", value="5.00")),
+    Fault("a free quota that is not", "extensions.estimate.quotas", put(ESTIMATE, "quotas", 5, "free", value=0)),
+    Fault("any flavor", "extensions.estimate.unknown", before=replace_flavor),
     Fault("a price that ends first", "extensions.prices.values", put(PRICES, 0, "end_at", value="2001-01-01 00:00:00")),
 ]

@@ -50,7 +50,7 @@ def test_service_info_is_complete(client: ApiClient, transport: Transport) -> No
         "timeZone": "UTC",
         "monthDays": 30,
         "units": {"ram": "MB", "disk": "GB", "volume": "GB", "personality": "B"},
-        "extensions": ["GetDomains", "GetPrices"],
+        "extensions": ["GetDomains", "GetPrices", "GetEstimate"],
     }
 
 

@@ -1,5 +1,6 @@
 """The built-in extensions with JSON and form bodies, and which of them a console has."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from tests.contract.conftest import StartConsole
 from tests.contract.test_actions import as_json_and_form, sample, sample_tenant
 from tests.harness import ApiClient
 
-EXTENSIONS = ["GetDomains", "GetPrices"]
+EXTENSIONS = ["GetDomains", "GetPrices", "GetEstimate"]
+FIELDS: dict[str, dict[str, Any]] = {"GetEstimate": {"items": '[{"res_type":"floating_ip"}]'}}
+"""Required parameters, as in a form."""
 
 
 def test_get_lists_all_built_in_extensions(client: ApiClient) -> None:
@@ -17,14 +20,21 @@ def test_get_lists_all_built_in_extensions(client: ApiClient) -> None:
 
 @pytest.mark.parametrize("action", EXTENSIONS)
 def test_form_bodies_and_extra_fields_get_the_same_response(demo: ApiClient, action: str) -> None:
-    plain, form = (demo.call(action, as_form=as_form) for as_form in (False, True))
-    extra = demo.call(action, domainId="x", nested={"a": [None, 1.5]})
+    fields = FIELDS.get(action, {})
+    as_json = {name: json.loads(value) for name, value in fields.items()}
+    plain, form = demo.call(action, **as_json), demo.call(action, as_form=True, **fields)
+    extra = demo.call(action, **as_json, domainId="x", nested={"a": [None, 1.5]})
     assert (plain.status, plain.body) == (200, form.body)
     assert plain.body == extra.body
 
 
 @pytest.mark.parametrize(
-    ("setting", "listed"), [((), []), (("GetPrices",), ["GetPrices"]), (("GetPrices", "built-in"), EXTENSIONS[::-1])]
+    ("setting", "listed"),
+    [
+        ((), []),
+        (("GetPrices",), ["GetPrices"]),
+        (("GetPrices", "built-in"), [EXTENSIONS[1], EXTENSIONS[0], EXTENSIONS[2]]),
+    ],
 )
 def test_the_setting_chooses_the_extensions(
     start_console: StartConsole, setting: tuple[str, ...], listed: list[str]
@@ -33,13 +43,13 @@ def test_the_setting_chooses_the_extensions(
     assert client.open().data["extensions"] == listed
     client.login("demo", "console-demo")
     for action in EXTENSIONS:
-        reply = client.call(action)
+        reply = client.call(action, as_form=True, **FIELDS.get(action, {}))
         expected = (200, None) if action in listed else (404, "unknown_action")
         assert (reply.status, reply.envelope.get("error")) == expected
     documented = client.send("GET", "/openapi.json").envelope["x-actions"]
     assert [action["name"] for action in documented if action["extension"]] == listed
     page = client.send("GET", "/docs/").body.decode()
-    assert [action for action in EXTENSIONS if f'id="{action}"' in page] == sorted(listed)
+    assert {action for action in EXTENSIONS if f'id="{action}"' in page} == set(listed)
 
 
 # GetDomains
@@ -138,3 +148,45 @@ def test_prices_in_force_are_those_of_the_sample(demo: ApiClient) -> None:
         "end_at": None,
         "in_force": True,
     }
+
+
+# GetEstimate
+
+
+@as_json_and_form
+def test_an_estimate_is_what_the_resources_then_cost(demo: ApiClient, as_form: bool) -> None:
+    sample_instance = {"res_type": "instance", "flavor": "m1.large", "count": 2, "region": "sg-1"}
+    items: Any = [sample_instance, {"res_type": "floating_ip"}]
+    estimate = demo.call("GetEstimate", as_form=as_form, items=json.dumps(items) if as_form else items, hours=24).data
+    # 2 × (0.012 + 4 cores at sg-1's price + 8 GB of RAM)
+    assert estimate["hour"] == "0.6496"
+    assert estimate["cost"] == estimate["day"] == "15.5904"
+    assert (estimate["priced"], estimate["fits"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("items", "part"),
+    [
+        ("[]", "length >= 1"),
+        ('[{"res_type":"instance"}]', "missing required field `flavor`"),
+        ('[{"res_type":"keypair"}]', "keypair"),
+        ('[{"res_type":"volume","size":0}]', "$[0].size"),
+        ('[{"res_type":"volume","size":1,"count":100001}]', "$[0].count"),
+        ('[{"res_type":"instance","flavor":"no"}]', 'there is no flavor \\"no\\"'),
+        ('[{"res_type":"image","size":1,"region":"no"}]', 'there is no node \\"no\\"'),
+        ("{}", "array"),
+    ],
+)
+def test_invalid_items_are_rejected_with_the_reason(demo: ApiClient, items: str, part: str) -> None:
+    for as_form, sent in ((False, json.loads(items)), (True, items)):
+        reply = demo.call("GetEstimate", as_form=as_form, items=sent)
+        assert (reply.status, reply.envelope["error"], reply.envelope["field"]) == (400, "invalid_field", "items")
+        assert part in reply.body.decode()
+
+
+def test_items_are_required_and_bounded(demo: ApiClient) -> None:
+    assert demo.call("GetEstimate").envelope["error"] == "missing_field"
+    item = {"res_type": "loadbalance"}
+    assert demo.call("GetEstimate", items=[item] * 1000).status == 200
+    assert demo.call("GetEstimate", items=[item] * 1001).envelope["field"] == "items"
+    assert demo.call("GetEstimate", items=[item], hours=87_841).envelope["field"] == "hours"

@@ -21,6 +21,7 @@ from cloudconsole.server.doctor.runner import CHECKS
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from cloudconsole.server.metrics.layout import GONE, OPERATIONS
 from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.extensions import EXTENSIONS
 from tests.deploy.unit_files import PROGRAM, SETTINGS_FILE, UNITS, service
 from tests.docs.code_blocks import ROOT, blocks
 from tests.harness import running_server
@@ -116,7 +117,7 @@ class TestMonitoring:
         ]
 
     def test_operations_and_log_limit_are_documented(self) -> None:
-        for name in {*OPERATIONS, GONE} - {action.name for action in ACTIONS}:
+        for name in {*OPERATIONS, GONE} - {action.name for action in (*ACTIONS, *EXTENSIONS)}:
             assert f"`{name}`" in MONITORING
         assert f"at most {RECORDS_PER_SECOND} lines a second" in MONITORING
 

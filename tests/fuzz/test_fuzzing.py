@@ -19,6 +19,7 @@ from cloudconsole.server.http.connection import Connection
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ERRORS
+from cloudconsole.spec.extensions import EXTENSIONS
 from fuzz import runner
 from tests.harness import JSON, ApiClient, HeaderPairs, Reply
 
@@ -40,8 +41,8 @@ def test_every_action_is_called_in_both_body_formats() -> None:
         (request.action, dict(request.headers)["Content-Type"])
         for request in (generator.valid_call() for _ in range(400))
     }
-    assert {action for action, _ in calls} == {action.name for action in ACTIONS}
-    assert len(calls) == 2 * len(ACTIONS)
+    assert {action for action, _ in calls} == {action.name for action in (*ACTIONS, *EXTENSIONS)}
+    assert len(calls) == 2 * len((*ACTIONS, *EXTENSIONS))
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_amounts_and_switches_are_text_of_one_form(schema: str, name: str, value
 
 
 def test_every_field_of_every_record_is_described() -> None:
-    self_explanatory = {"action", "code", "data", "message"}
+    self_explanatory = {"action", "code", "data", "message", "res_type"}
     undescribed = [name for name, schema in all_properties(SCHEMAS) if not schema.get("description")]
     assert set(undescribed) <= self_explanatory
 

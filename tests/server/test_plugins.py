@@ -229,7 +229,7 @@ def test_a_client_that_disconnects_still_cancels(install: Install, start: Callab
     """
     install("slow", code, "GetSlow")
     start("GetSlow")
-    handler = table.enabled_handlers(Settings(extensions=("GetSlow",)), FakeClock(0))["GetSlow"]
+    handler = table.enabled_handlers(Settings(extensions=("GetSlow",)))["GetSlow"]
 
     async def cancel() -> None:
         unused: Any = None
@@ -267,7 +267,7 @@ def test_doctor_tells_what_is_on_and_what_cannot_be(install: Install) -> None:
         return [(finding.level, finding.text) for finding in check_extensions(case)]
 
     assert findings("GetGood", "GetPrices") == [
-        ("ok", "1 of 2 built-in extensions are on"),
+        ("ok", "1 of 3 built-in extensions are on"),
         ("ok", "GetBad of bad 1.2 is installed, but not on"),
         ("ok", "GetGood of good 1.2 is on"),
         ("warning", "GetNews of good 1.2 is never used: the console has an action of this name itself"),

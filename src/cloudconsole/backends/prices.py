@@ -2,10 +2,9 @@
 
 from collections.abc import Hashable
 from datetime import tzinfo
-from typing import NamedTuple
 
 from cloudconsole.core.clock import Clock, format_local
-from cloudconsole.core.ports import CacheableResult, Tenant
+from cloudconsole.core.ports import CacheableResult, PriceList, Tenant
 from cloudconsole.core.pricing import Price, PriceBook, format_amount
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.spec.extension_records import PriceItem
@@ -14,12 +13,6 @@ from cloudconsole.store.base import Reader, Snapshot
 _PRICES = "SELECT kind, unit, node_id, start, billionths, type FROM prices"
 _WITHOUT_TYPE = f"{_PRICES} WHERE type IS NULL"
 _NODES = "SELECT name, id FROM nodes"
-
-
-class PriceList(NamedTuple):
-    book: PriceBook
-    nodes: dict[str, int]
-    """Node ids by name, for prices that apply to one node."""
 
 
 class CachedPrices:
@@ -48,17 +41,20 @@ class StoredPriceCatalog:
         self._reader = reader
         self._clock = clock
         self._zone = zone
-        self._prices = CachedPrices(of_types=True)
+        self._all = CachedPrices(of_types=True)
+        self._without_types = CachedPrices(of_types=False)
+
+    async def price_list(self, tenant: Tenant) -> PriceList:
+        # Resources of the embedded store have no types.
+        prices = self._without_types if tenant.credentials is None else self._all
+        async with self._reader.snapshot() as snapshot:
+            return await prices.read(snapshot)
 
     async def prices(self, tenant: Tenant) -> CacheableResult[list[PriceItem]]:
         now = self._clock.now()
-        async with self._reader.snapshot() as snapshot:
-            book, nodes = await self._prices.read(snapshot)
+        book, nodes = await self.price_list(tenant)
         names: dict[int | None, str] = {node_id: name for name, node_id in nodes.items()}
-        # Resources of the embedded store have no types.
-        has_types = tenant.credentials is not None
-        prices = [entry for entry in book.current_and_future(now) if entry[0].type is None or has_types]
-        prices.sort(key=lambda entry: _order(entry[0], names))
+        prices = sorted(book.current_and_future(now), key=lambda entry: _order(entry[0], names))
         items = [self._item(price, end, now, names.get(price.node_id)) for price, end in prices]
         return CacheableResult(items, book.next_change(now))
 

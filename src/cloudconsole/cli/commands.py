@@ -59,6 +59,11 @@ COMMANDS: Final = (
         Text("show the prices in force and to come", "显示现行价格与将生效的价格"),
     ),
     Command(
+        "estimate",
+        "cloudconsole.cli.tenant.estimate",
+        Text("show what resources would cost and whether they fit", "显示拟创建资源的费用及配额是否足够"),
+    ),
+    Command(
         "call",
         "cloudconsole.cli.tenant.call",
         Text("call any action and print its data as JSON", "调用任意操作，以 JSON 输出其数据"),

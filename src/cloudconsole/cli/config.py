@@ -18,7 +18,7 @@ from cloudconsole.cli.paths import PREFIX, profiles_file
 from cloudconsole.spec.console_url import normalise_base_url
 from cloudconsole.spec.i18n import Text
 
-OUTPUTS: Final = ("table", "json", "csv")
+OUTPUTS: Final = ("table", "json", "csv", "markdown")
 _TABLE: Final = "profiles"
 
 

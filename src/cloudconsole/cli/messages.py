@@ -66,8 +66,8 @@ TIMEOUT_FLAG: Final = Text(
     "maximum seconds for the call, including retries (default: 30)", "调用的最长秒数，含重试（默认 30）"
 )
 OUTPUT_FLAG: Final = Text(
-    "output format: a table, the data as JSON, or CSV (default: table)",
-    "输出形式：表格、JSON 数据或 CSV（默认 table）",
+    "output format: a table, the data as JSON, CSV, or a Markdown table (default: table)",
+    "输出形式：表格、JSON 数据、CSV 或 Markdown 表格（默认 table）",
 )
 JSON_FLAG: Final = Text("output format (JSON only)", "输出形式，只有 JSON")
 LANG_FLAG: Final = Text(
@@ -88,6 +88,15 @@ FIELDS_ARGUMENT: Final = Text(
     "request field: name=text, or name:=JSON for other types",
     "请求字段：name=文本，或 name:=JSON 以传其他类型",
 )
+ESTIMATE_FILE_ARGUMENT: Final = Text(
+    "items as JSON, or a plan from terraform show -json; - for standard input",
+    "JSON 格式的资源列表，或 terraform show -json 的计划；- 表示标准输入",
+)
+FLAVOR_FLAG: Final = Text("estimate cloud hosts of this flavor, by ID or name", "估算此配置（id 或名称）的云主机")
+VOLUME_FLAG: Final = Text("estimate cloud disks of this size and type", "估算此容量与类型的云硬盘")
+COUNT_FLAG: Final = Text("how many (default: 1)", "数量（默认 1）")
+NODE_FLAG: Final = Text("the node on which all of them are to run", "全部资源所在的节点")
+HOURS_FLAG: Final = Text("also show the cost of this many hours", "同时显示这么多小时的费用")
 SHELL_ARGUMENT: Final = Text("bash, zsh or fish", "bash、zsh 或 fish")
 
 # Invalid input
@@ -105,6 +114,13 @@ MUST_BE_TEXT: Final = Text("must be a non-empty string in quotes", "须为带引
 MUST_BE_TABLES: Final = Text("must be tables such as [profiles.work]", "须为形如 [profiles.work] 的表")
 MUST_BE_ONE_OF: Final = Text("must be one of {choices}", "须为以下之一：{choices}")
 UNKNOWN_KEY: Final = Text("unknown key; valid keys: {known}", "没有此键；可用的有：{known}")
+ESTIMATE_NEEDS_ONE: Final = Text("give a FILE, or --flavor or --volume", "请给出 FILE，或者 --flavor 或 --volume")
+NOT_JSON: Final = Text("not JSON", "不是 JSON")
+INVALID_PLAN: Final = Text("{file}: not a Terraform plan", "{file}：不是 Terraform 计划")
+INVALID_ESTIMATE_FILE: Final = Text(
+    "{file}: must be a list of items, as in GetEstimate, or a Terraform plan",
+    "{file}：须为 GetEstimate 的资源列表，或 Terraform 计划",
+)
 UNKNOWN_PROFILE: Final = Text(
     "no profile '{name}' in {file}; available: {known}", "{file} 中没有配置“{name}”；可用的有：{known}"
 )
@@ -310,6 +326,15 @@ ALL: Final = Text("all", "全部")
 PRICE_PER_HOUR: Final = Text("price per hour", "每小时价格")
 VALID_FROM: Final = Text("from", "生效时间")
 VALID_UNTIL: Final = Text("until", "失效时间")
+WHAT: Final = Text("what", "规格")
+COUNT: Final = Text("count", "数量")
+NEEDED: Final = Text("needed", "需要")
+LACKING: Final = Text("lacking", "缺少")
+FITS: Final = Text("The quotas allow this.", "配额足够。")
+DOES_NOT_FIT: Final = Text("The quotas do not allow this.", "配额不足。")
+PRICE_MISSING: Final = Text("Some of it has no price.", "部分资源没有价格。")
+COST_OF_HOURS: Final = Text("Cost of {hours} hours: {cost}.", "{hours} 小时的费用：{cost}。")
+NOTHING_TO_ESTIMATE: Final = Text("nothing to estimate", "没有需要估算的资源")
 TOTAL: Final = Text("total", "合计")
 HOUR: Final = Text("hour", "每小时")
 DAY: Final = Text("day", "每天")

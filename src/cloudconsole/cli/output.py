@@ -1,4 +1,4 @@
-"""Output of commands: tables for terminals, tab-separated values for pipes, JSON and CSV."""
+"""Output of commands: tables for terminals, tab-separated values for pipes, JSON, CSV and Markdown."""
 
 import argparse
 import csv
@@ -139,6 +139,8 @@ def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
             print_json(call.do(view.data))
         elif call.settings.output == "csv":
             print_csv(call.do(view.table))
+        elif call.settings.output == "markdown":
+            print_markdown(call.do(view.table))
         else:
             print_table(call.do(view.table))
 
@@ -167,6 +169,20 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, Bar | Styled):
         return value
     return "" if value in ([], {}) else format_cell(value)
+
+
+def print_markdown(table: Table) -> None:
+    columns, rows = render_table(table)
+    if table.is_record:
+        (row,) = rows
+        pairs = zip(columns, row, strict=True)
+        columns, rows = [Column(""), Column("")], [[column.heading, value] for column, value in pairs]
+    shown = [number for number, column in enumerate(columns) if column.kind != "bar"]
+    marks = ["---:" if columns[number].kind in ("number", "amount") else "---" for number in shown]
+    lines: list[Sequence[Cell]] = [[column.heading for column in columns], *rows]
+    cells = [[text_of(line[number]).replace("|", "\\|") for number in shown] for line in lines]
+    cells.insert(1, marks)
+    stdout.write("".join(f"| {' | '.join(line)} |\n" for line in cells))
 
 
 def print_csv(table: Table) -> None:

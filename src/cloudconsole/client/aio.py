@@ -1,7 +1,7 @@
 """`AsyncConsole`: the asynchronous client."""
 
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,6 +17,7 @@ from cloudconsole.client.models import (
     Consumption,
     Domain,
     DomainSummary,
+    Estimate,
     Flavors,
     NewsItem,
     Price,
@@ -118,6 +119,13 @@ class AsyncConsole:
     async def prices(self) -> list[Price]:
         """Return the prices in force and to come."""
         return await self._run(self._flow.prices())
+
+    async def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None = None) -> Estimate:
+        """Return what resources would cost, and whether they fit.
+
+        Each item is a mapping such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see GetEstimate.
+        """
+        return await self._run(self._flow.estimate(items, hours))
 
     async def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.

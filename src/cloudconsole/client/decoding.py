@@ -18,18 +18,21 @@ from cloudconsole.client.models import (
     Cost,
     Domain,
     DomainSummary,
+    Estimate,
     Flavor,
     Flavors,
     NewsItem,
     Origin,
     Price,
     Quota,
+    QuotaNeed,
     Units,
     Url,
     UsageLimits,
 )
 from cloudconsole.spec import records as wire
-from cloudconsole.spec.extension_records import DomainItem, PriceItem
+from cloudconsole.spec.extension_records import DomainItem, EstimatedItem, PriceItem
+from cloudconsole.spec.extension_records import Estimate as WireEstimate
 
 T = TypeVar("T")
 
@@ -201,6 +204,39 @@ def consumption(data: Any, about: About) -> Consumption:
     )
     sums = {period: _sum(getattr(item, period) for item in items) for period in _PERIODS}
     return Consumption(items=items, total=Cost(res_type="total", **sums, raw={}), currency=about.currency)
+
+
+def estimate(data: Any, about: About) -> Estimate:
+    decoded = _convert(data, WireEstimate)
+    return Estimate(
+        items=tuple(
+            _cost_or_none(item.res_type, item, f"items[{number}].", data) for number, item in enumerate(decoded.items)
+        ),
+        total=_cost_or_none("total", decoded, "", data),
+        hours=decoded.hours,
+        cost=None if decoded.cost is None else _amount(decoded.cost, "cost", data),
+        quotas=tuple(
+            QuotaNeed(
+                quota=need.quota,
+                limit=_limit(need.limit),
+                used=need.used,
+                free=need.free,
+                needed=need.needed,
+                lacking=need.lacking,
+            )
+            for need in decoded.quotas
+        ),
+        fits=decoded.fits,
+        currency=about.currency,
+        raw=data,
+    )
+
+
+def _cost_or_none(res_type: str, amounts: EstimatedItem | WireEstimate, path: str, data: Any) -> Cost | None:
+    texts = {period: getattr(amounts, period) for period in _PERIODS}
+    if None in texts.values():
+        return None
+    return Cost(res_type=res_type, **{name: _amount(text, path + name, data) for name, text in texts.items()}, raw={})
 
 
 def about(data: Any) -> About:

@@ -1,6 +1,6 @@
 """The protocol without I/O: sessions, login, calls, session renewal and retries, as generators of steps."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
@@ -29,6 +29,7 @@ from cloudconsole.client.models import (
     Consumption,
     Domain,
     DomainSummary,
+    Estimate,
     Flavors,
     NewsItem,
     Price,
@@ -54,7 +55,7 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
-from cloudconsole.spec.extensions import GET_DOMAINS, GET_PRICES, MAX_PAGE
+from cloudconsole.spec.extensions import GET_DOMAINS, GET_ESTIMATE, GET_PRICES, MAX_PAGE
 from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION, Operation
 from cloudconsole.spec.set_cookie import SESSION_COOKIE
 from cloudconsole.spec.text_escaping import is_utf8_encodable
@@ -200,6 +201,15 @@ class ProtocolFlow:
         retry_policy = self.retry_policy()
         about = yield from self._description(retry_policy)
         return (yield from self.call(GET_PRICES.name, {}, partial(decoding.prices, about=about), retry_policy))
+
+    def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None) -> Steps[Estimate]:
+        retry_policy = self.retry_policy()
+        about = yield from self._description(retry_policy)
+        sent: Any = list(map(dict, items))
+        if self._send_as == "form":
+            sent = msgspec.json.encode(sent).decode()
+        fields = {"items": sent, **({} if hours is None else {"hours": hours})}
+        return (yield from self.call(GET_ESTIMATE.name, fields, partial(decoding.estimate, about=about), retry_policy))
 
     def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""

@@ -227,6 +227,37 @@ class Consumption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaNeed:
+    """What a request needs of one quota."""
+
+    quota: str
+    limit: int | None
+    """None if unlimited, like `free`."""
+    used: int
+    free: int | None
+    needed: int
+    lacking: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Cost of requested resources, and what they need of the quotas."""
+
+    items: tuple[Cost | None, ...]
+    """In the order of the request; None for an item without a price."""
+    total: Cost | None
+    """None if an item has no price."""
+    hours: int | None
+    cost: Decimal | None
+    """For the given hours; None without hours or a price."""
+    quotas: tuple[QuotaNeed, ...]
+    fits: bool
+    """Whether no quota is lacking."""
+    currency: str | None
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
     """Units of sizes."""
 

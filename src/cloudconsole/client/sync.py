@@ -2,7 +2,7 @@
 
 import ssl
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from types import TracebackType
@@ -18,6 +18,7 @@ from cloudconsole.client.models import (
     Consumption,
     Domain,
     DomainSummary,
+    Estimate,
     Flavors,
     NewsItem,
     Price,
@@ -119,6 +120,13 @@ class Console:
     def prices(self) -> list[Price]:
         """Return the prices in force and to come."""
         return self._run(self._flow.prices())
+
+    def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None = None) -> Estimate:
+        """Return what resources would cost, and whether they fit.
+
+        Each item is a mapping such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see GetEstimate.
+        """
+        return self._run(self._flow.estimate(items, hours))
 
     def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.

@@ -1,5 +1,6 @@
 """Checks of the built-in extensions that a console lists; none is required."""
 
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
 
@@ -7,14 +8,15 @@ import msgspec
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal, check_no_problems
 from cloudconsole.conformance.checks import Check, CheckGroup
-from cloudconsole.conformance.client import ACTION_NAMES, FORMS
+from cloudconsole.conformance.client import ACTION_NAMES, FORMS, BodyForm
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success, console_data
 from cloudconsole.conformance.field_types import pattern_errors, values_of
 from cloudconsole.conformance.redaction import json_line
+from cloudconsole.conformance.responses import RawResponse
 from cloudconsole.spec.actions import Action
-from cloudconsole.spec.errors import InvalidField, UnknownAction
-from cloudconsole.spec.extensions import EXTENSIONS, GET_DOMAINS, GET_PRICES, MAX_PAGE
+from cloudconsole.spec.errors import InvalidField, MissingField, UnknownAction
+from cloudconsole.spec.extensions import EXTENSIONS, GET_DOMAINS, GET_ESTIMATE, GET_PRICES, MAX_PAGE
 from cloudconsole.spec.records import DECIMAL
 
 checks = CheckGroup("extensions")
@@ -22,6 +24,9 @@ checks = CheckGroup("extensions")
 LIST: Final = "actions: Extensions"
 DOMAINS: Final = f"actions: {GET_DOMAINS.name}"
 PRICES: Final = f"actions: {GET_PRICES.name}"
+ESTIMATE: Final = f"actions: {GET_ESTIMATE.name}"
+FIELDS: Final[dict[str, dict[str, Any]]] = {GET_ESTIMATE.name: {"items": [{"res_type": "floating_ip", "count": 2}]}}
+"""Required parameters."""
 MAX_COMPARED: Final = 3
 """Domains that are fetched one by one, to limit the number of requests."""
 
@@ -52,7 +57,7 @@ def _response_check(action: Action) -> Check:
             except msgspec.ValidationError as problem:
                 raise CheckFailed(f"as {form}: {problem}") from None
 
-    title = f"{action.name} succeeds as JSON and as a form, and its data has the documented fields and types"
+    title = f"{action.name} succeeds as JSON and as a form, and its data has the documented fields and types."
     section, needs = f"actions: {action.name}", ("extensions.listed", "login.accepted")
     return Check(_check_id(action), "extensions", section, "must", title, examine, needs)
 
@@ -118,6 +123,49 @@ def prices_values(console: CheckContext) -> None:
         check(True not in states[1:], f"two prices of {json_line(key)} are in force, or not ordered by start")
 
 
+@checks.must("extensions.estimate.costs", ESTIMATE, _check_id(GET_ESTIMATE), "answers.GetFlavors")
+def estimate_costs(console: CheckContext) -> None:
+    """The costs of an estimate are multiples of each other, and their sum is its cost per hour."""
+    flavors = console.payload("GetFlavors")["flavors"]
+    if not flavors:
+        raise CheckSkipped("there are no flavors")
+    items = [{"res_type": "instance", "flavor": flavors[0]["id"], "count": count} for count in (1, 2, -3)]
+    estimate = _call(console, GET_ESTIMATE, items=items, hours=7)
+    if not estimate["priced"]:
+        raise CheckSkipped(f"the flavor {flavors[0]['id']} has no price")
+    hours = [Decimal(item["hour"]) for item in estimate["items"]]
+    check_equal([hour / hours[0] for hour in hours] if hours[0] else [1, 2, -3], [1, 2, -3], "the ratio of the costs")
+    check_equal(Decimal(estimate["hour"]), sum(hours, Decimal()), "the cost per hour")
+    for item in (estimate, *estimate["items"]):
+        day = Decimal(item["hour"]) * 24
+        expected = [day, day * 30, day * 365]
+        check_equal([Decimal(item[period]) for period in ("day", "month", "year")], expected, "day, month and year")
+
+
+@checks.must("extensions.estimate.quotas", ESTIMATE, _check_id(GET_ESTIMATE), "usage.fields")
+def estimate_quotas(console: CheckContext) -> None:
+    """An estimate needs what its items use of the quotas, and lacks what exceeds the free amount."""
+    usage = console.payload("GetUsageLimits")
+    needs = {need["quota"]: need for need in _data(console, GET_ESTIMATE)["quotas"]}
+    limit, used = usage["maxTotalFloatingIps"], usage["totalFloatingIpsUsed"]
+    free = None if limit < 0 else max(0, limit - used)
+    lacking = 0 if free is None else max(0, 2 - (limit - used))
+    expected = {"quota": "floating_ips", "limit": limit, "used": used, "free": free, "needed": 2, "lacking": lacking}
+    check_equal(needs.get("floating_ips"), expected, "the quota of floating IPs")
+    check_equal([need["needed"] for name, need in needs.items() if name != "floating_ips"], [0] * 5, "the other needs")
+
+
+@checks.must("extensions.estimate.unknown", ESTIMATE, _check_id(GET_ESTIMATE))
+def estimate_unknown(console: CheckContext) -> None:
+    """A missing or empty list, another kind, and an unknown flavor or node are errors of the field items."""
+    flavor = {"res_type": "instance", "flavor": "no such flavor"}
+    node = {"res_type": "loadbalance", "region": "no such node"}
+    for items in ([], [{"res_type": "keypair"}], [flavor], [node], [{"res_type": "volume", "size": 0}], 5):
+        response = console.main.call(GET_ESTIMATE.name, "JSON", {"items": items})
+        check_rejected(response, InvalidField, "items", after=json_line(items))
+    check_rejected(console.main.call(GET_ESTIMATE.name), MissingField, "items", after="without items")
+
+
 def _price_key(price: dict[str, Any]) -> tuple[Any, ...]:
     return price["res_type"], price["unit"], price["region"], price["type"]
 
@@ -132,10 +180,13 @@ def _listed(console: CheckContext) -> list[str]:
     return names
 
 
-def _response(console: CheckContext, action: Action, form: Any) -> Any:
+def _response(console: CheckContext, action: Action, form: BodyForm) -> RawResponse:
     if action.name not in _listed(console):
         raise CheckSkipped("the console does not list it")
-    return console.response_to(action.name, form)
+    fields = {
+        name: json_line(value) if form == "form" else value for name, value in FIELDS.get(action.name, {}).items()
+    }
+    return console.once(f"{action.name} {form}", lambda: console.main.call(action.name, form, fields))
 
 
 def _data(console: CheckContext, action: Action) -> Any:

@@ -6,10 +6,12 @@ Failures raise an `ApiError`: `Unavailable` for the store, `UpstreamFailed` or `
 import math
 import os
 from functools import cached_property
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
+from cloudconsole.core.clock import Clock
+from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Role
 from cloudconsole.spec.extension_records import DomainItem, PriceItem
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits
@@ -136,17 +138,27 @@ class Content(Protocol):
     async def news(self) -> CacheableResult[list[NewsItem]]: ...
 
 
+class PriceList(NamedTuple):
+    book: PriceBook
+    nodes: dict[str, int]
+    """Node ids by name, for prices that apply to one node."""
+
+
 class PriceCatalog(Protocol):
+    async def price_list(self, tenant: Tenant) -> PriceList:
+        """Return all prices that apply to the tenant's resources."""
+
     async def prices(self, tenant: Tenant) -> CacheableResult[list[PriceItem]]:
         """Return the prices that apply to the tenant's resources now or later."""
 
 
 class Ports(Struct, frozen=True):
-    """Backends of the actions."""
+    """Backends of the actions, and their clock."""
 
     cloud: Cloud
     content: Content
     prices: PriceCatalog
+    clock: Clock
 
 
 class RandomSource(Protocol):

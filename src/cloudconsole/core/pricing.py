@@ -121,6 +121,6 @@ def _item(kind: BillableType, hour: int) -> ConsumptionItem:
 
 def format_amount(billionths: int) -> str:
     """Format an amount exactly, with at least two decimals and no exponent."""
-    whole, fraction = divmod(billionths, BILLIONTHS)
+    whole, fraction = divmod(abs(billionths), BILLIONTHS)
     decimals = f"{fraction:09}".rstrip("0").ljust(2, "0")
-    return f"{whole}.{decimals}"
+    return f"{'-' if billionths < 0 else ''}{whole}.{decimals}"

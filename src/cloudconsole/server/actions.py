@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, Ports, Tenant
 from cloudconsole.server.response_cache import CacheEntry, CacheKey, ResponseCache
 from cloudconsole.spec import actions, envelope
@@ -44,7 +43,6 @@ def of_cloud(tenant: Tenant) -> str | None:
 class ActionRunner:
     ports: Ports
     cache: ResponseCache
-    clock: Clock
 
     def cached(self, handler: Handler, tenant: Tenant, parameters: Struct, language: Language) -> CacheEntry | None:
         """Return the response from the cache, if it is valid for a request that has polled for changes."""
@@ -53,7 +51,7 @@ class ActionRunner:
     async def run(self, handler: Handler, tenant: Tenant, parameters: Struct, language: Language) -> CacheEntry:
         """Produce a response and cache it."""
         # Taken before the data is read: a change in between makes the entry stale, never wrongly valid.
-        version, now = self.cache.version, self.clock.now()
+        version, now = self.cache.version, self.ports.clock.now()
         result = await handler.handle(self.ports, tenant, parameters)
         body = envelope.success(handler.action.success, language, envelope.encode(result.record))
         entry = CacheEntry(version, now, result.expires_at, body, result.read_at)

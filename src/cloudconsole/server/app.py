@@ -109,10 +109,10 @@ class Console:
             providers |= self._openstack.providers
         cache = ResponseCache(reader.changes, clock, metrics)
         content = EmbeddedContent(reader, clock, settings.zone)
-        actions = ActionRunner(Ports(cloud, content, StoredPriceCatalog(reader, clock, settings.zone)), cache, clock)
-        handlers = enabled_handlers(settings, clock)
+        ports = Ports(cloud, content, StoredPriceCatalog(reader, clock, settings.zone), clock)
+        handlers = enabled_handlers(settings)
         revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)
-        api = ApiEndpoint(settings, clock, tokens, sessions, regions, handlers, actions, revalidator)
+        api = ApiEndpoint(settings, clock, tokens, sessions, regions, handlers, ActionRunner(ports, cache), revalidator)
         throttle = LoginThrottle(reader, store.replication_wait_seconds)
         # By the widest network, so that one site takes few entries of the bounded cache.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))

@@ -3,19 +3,37 @@
 from functools import lru_cache
 from typing import Final
 
-from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Tenant
+from cloudconsole.core.estimates import Estimator, UnknownReference
+from cloudconsole.core.ports import CacheableResult, Ports, Tenant
 from cloudconsole.extensions import Extension
-from cloudconsole.server.actions import HANDLERS, Handler, of_tenant
+from cloudconsole.server.actions import HANDLERS, Handler, of_cloud_user, of_tenant
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.plugins import PluginError, load_extension, plugin_handler
 from cloudconsole.spec import extensions as spec
+from cloudconsole.spec.errors import InvalidField
+from cloudconsole.spec.extension_records import Estimate
 from cloudconsole.spec.installed_extensions import installed_extensions
 
 
 def _by_types(tenant: Tenant) -> str | None:
     """Only resources of an upstream cloud have prices by type."""
     return None if tenant.credentials is None else "types"
+
+
+async def _get_estimate(ports: Ports, tenant: Tenant, parameters: spec.EstimateParameters) -> CacheableResult[Estimate]:
+    now = ports.clock.now()
+    flavors = await ports.cloud.flavors(tenant)
+    usage = await ports.cloud.usage_limits(tenant)
+    book, nodes = await ports.prices.price_list(tenant)
+    regions = tenant.credentials.services if tenant.credentials else ()
+    estimator = Estimator(flavors.record.flavors, book, nodes, regions, now)
+    try:
+        record = estimator.estimate(parameters.items, parameters.hours, usage.record)
+    except UnknownReference as unknown:
+        raise InvalidField.because("items", str(unknown)) from None
+    until = min(flavors.expires_at, usage.expires_at, book.next_change(now))
+    ages = [result.read_at for result in (flavors, usage) if result.read_at is not None]
+    return CacheableResult(record, until, min(ages, default=None))
 
 
 EXTENSION_HANDLERS: Final[dict[str, Handler]] = {
@@ -27,13 +45,14 @@ EXTENSION_HANDLERS: Final[dict[str, Handler]] = {
             of_tenant,
         ),
         Handler(spec.GET_PRICES, lambda ports, tenant, _: ports.prices.prices(tenant), _by_types),
+        Handler(spec.GET_ESTIMATE, _get_estimate, of_cloud_user),
     )
 }
 
 
-def enabled_handlers(settings: Settings, clock: Clock) -> dict[str, Handler]:
+def enabled_handlers(settings: Settings) -> dict[str, Handler]:
     """Return the handlers of the six actions and of the extensions that are on, by name."""
-    plugins = {extension.name: plugin_handler(extension, clock) for extension in load_plugins(settings)}
+    plugins = {extension.name: plugin_handler(extension) for extension in load_plugins(settings)}
     handlers = EXTENSION_HANDLERS | plugins
     return HANDLERS | {name: handlers[name] for name in settings.extension_names}
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import fields
 
-from cloudconsole.core.clock import Clock
 from cloudconsole.core.coroutines import ensure_task
 from cloudconsole.core.ports import CacheableResult, Ports, Tenant
 from cloudconsole.extensions import Call, Extension
@@ -82,13 +81,13 @@ def _types_of(extension: Extension) -> set[str]:
     return set(msgspec.json.schema_components([extension.record, *parameters])[1])
 
 
-def plugin_handler(extension: Extension, clock: Clock) -> Handler:
+def plugin_handler(extension: Extension) -> Handler:
     """Return a handler whose failures of any kind are one request's internal error."""
 
     async def handle(ports: Ports, tenant: Tenant, parameters: Any) -> CacheableResult[Any]:
         # In a task of its own, so that nothing else depends on how it ends.
         await ensure_task()
-        call = Call(ports, tenant, parameters, clock)
+        call = Call(ports, tenant, parameters)
         try:
             record = await extension.handle(call)
         except ApiError as error:

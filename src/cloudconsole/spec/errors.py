@@ -23,7 +23,7 @@ ApiError
 └── UpstreamTimeout        504  upstream_timeout
 """
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from cloudconsole.spec.i18n import Language, Text
 
@@ -82,6 +82,11 @@ class InvalidField(ApiError):
         """`instead` replaces the message for fields that are not identifiers; it may have a placeholder `reason`."""
         super().__init__(field=field, reason=reason)
         self._message = instead or self.text
+
+    @classmethod
+    def because(cls, field: str, reason: str) -> Self:
+        """Return the error of a value that is invalid for a reason other than an identifier's rules."""
+        return cls(field, Text("The field '{field}' is invalid: {reason}.", "字段“{field}”无效：{reason}。"), reason)
 
     def message(self, language: Language) -> str:
         return self._message.format_in(language, **self.values)

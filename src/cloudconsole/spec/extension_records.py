@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct, field
 
-from cloudconsole.spec.records import DECIMAL, TIMESTAMP, BillableType, field_doc
+from cloudconsole.spec.records import DECIMAL, SIGNED_DECIMAL, TIMESTAMP, BillableType, field_doc
 
 PricedUnit = Literal["each", "vcpu", "ram_gb", "gb"]
 
@@ -46,3 +46,48 @@ class PriceItem(Struct, frozen=True):
         field_doc("When the next price replaces it; null if none does."),
     ]
     in_force: Annotated[bool, field_doc("Whether it applies now; false if it is still to come.")]
+
+
+EstimatedType = Literal["instance", "image", "loadbalance", "volume", "floating_ip"]
+
+_Change = Annotated[str, field_doc("An amount.", unit="currency", pattern=SIGNED_DECIMAL)] | None
+
+
+class EstimatedItem(Struct, frozen=True):
+    """The cost of one requested item, all of its `count` together."""
+
+    res_type: Annotated[EstimatedType, field_doc("The kind of resource.")]
+    count: Annotated[int, field_doc("As requested.")]
+    hour: Annotated[_Change, field_doc("Per hour, as decimal text; null if there is no price.", unit="currency")]
+    day: Annotated[_Change, field_doc("`hour` × 24.", unit="currency")]
+    month: Annotated[_Change, field_doc("`day` × 30.", unit="currency")]
+    year: Annotated[_Change, field_doc("`day` × 365.", unit="currency")]
+
+
+QuotaName = Literal["instances", "cores", "ram", "volumes", "gigabytes", "floating_ips"]
+
+
+class QuotaNeed(Struct, frozen=True):
+    """What a request needs of one quota."""
+
+    quota: Annotated[QuotaName, field_doc("Its name.")]
+    limit: Annotated[int, field_doc("The quota; `-1` if unlimited.")]
+    used: Annotated[int, field_doc("In use now.")]
+    free: Annotated[int | None, field_doc("The rest, at least 0; null if unlimited.")]
+    needed: Annotated[int, field_doc("What the items need together; negative if they free some.")]
+    lacking: Annotated[int, field_doc("By how much `needed` exceeds what is free; 0 if it fits.")]
+
+
+class Estimate(Struct, frozen=True):
+    """`data` of GetEstimate: cost of the items, and what they need of the quotas."""
+
+    items: Annotated[list[EstimatedItem], field_doc("In the order of the request.")]
+    hour: Annotated[_Change, field_doc("The sum of the items; null if one has no price.", unit="currency")]
+    day: Annotated[_Change, field_doc("`hour` × 24.", unit="currency")]
+    month: Annotated[_Change, field_doc("`day` × 30.", unit="currency")]
+    year: Annotated[_Change, field_doc("`day` × 365.", unit="currency")]
+    hours: Annotated[int | None, field_doc("As requested, or null.")]
+    cost: Annotated[_Change, field_doc("`hour` × `hours`; null without either.", unit="currency")]
+    is_priced: Annotated[bool, field_doc("Whether all items have a price.")] = field(name="priced")
+    fits: Annotated[bool, field_doc("Whether no quota is lacking.")]
+    quotas: Annotated[list[QuotaNeed], field_doc("All quotas that items can use.")]

@@ -5,8 +5,9 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from cloudconsole.spec.actions import Action
-from cloudconsole.spec.extension_records import DomainItem, PriceItem
+from cloudconsole.spec.extension_records import DomainItem, Estimate, PriceItem
 from cloudconsole.spec.i18n import Text
+from cloudconsole.spec.records import field_doc
 
 MAX_PAGE: Final = 1000
 
@@ -47,4 +48,87 @@ GET_PRICES = Action(
     ),
 )
 
-EXTENSIONS: Final = (GET_DOMAINS, GET_PRICES)
+Count = Annotated[
+    int,
+    Meta(
+        ge=-100_000,
+        le=100_000,
+        description="How many, -100000 to 100000; 1 unless given. Negative for resources that are to be removed.",
+    ),
+]
+Size = Annotated[int, Meta(ge=1, le=100_000_000, description="Size of each.", extra_json_schema={"x-unit": "GB"})]
+Node = Annotated[str, Meta(max_length=255, description="The node; unless given, only prices for all nodes apply.")]
+TypeName = Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+class InstanceRequest(Struct, frozen=True, tag_field="res_type", tag="instance"):
+    """Cloud hosts of one flavor."""
+
+    flavor: Annotated[TypeName, field_doc("The ID or the name of a flavor of GetFlavors.")]
+    count: Count = 1
+    region: Node = ""
+
+
+class VolumeRequest(Struct, frozen=True, tag_field="res_type", tag="volume"):
+    """Cloud disks of one size."""
+
+    size: Size
+    type: Annotated[str, Meta(max_length=255, description="The volume type, in a cloud that has types; optional.")] = ""
+    count: Count = 1
+    region: Node = ""
+
+
+class ImageRequest(Struct, frozen=True, tag_field="res_type", tag="image"):
+    """Images of one size."""
+
+    size: Size
+    count: Count = 1
+    region: Node = ""
+
+
+class LoadBalancerRequest(Struct, frozen=True, tag_field="res_type", tag="loadbalance"):
+    """Load balancers."""
+
+    count: Count = 1
+    region: Node = ""
+
+
+class FloatingIpRequest(Struct, frozen=True, tag_field="res_type", tag="floating_ip"):
+    """Floating IPs, which have no price but use a quota."""
+
+    count: Count = 1
+
+
+RequestedItem = InstanceRequest | VolumeRequest | ImageRequest | LoadBalancerRequest | FloatingIpRequest
+
+MAX_ITEMS: Final = 1000
+
+
+class EstimateParameters(Struct, frozen=True):
+    items: Annotated[
+        tuple[RequestedItem, ...],
+        Meta(min_length=1, max_length=MAX_ITEMS, description=f"What to estimate, 1 to {MAX_ITEMS} items."),
+    ]
+    hours: Annotated[
+        int, Meta(ge=0, le=87_840, description="How long they are to run, up to 87840 hours, for `cost`; optional.")
+    ] = 0
+
+
+GET_ESTIMATE = Action(
+    name="GetEstimate",
+    purpose=Text(
+        "What resources would cost, and whether the tenant's quotas allow them.", "拟创建资源的费用，以及配额是否足够。"
+    ),
+    record=Estimate,
+    success=Text("Estimate.", "获取费用估算成功"),
+    parameters=EstimateParameters,
+    notes=(
+        "At the prices in force now, by the rules of GetConsumptionsEstimated: once the resources exist, its amounts "
+        "grow by exactly these.",
+        "An unknown flavor or node is an `invalid_field`. An item without a price is no error: its amounts and the "
+        "sums are null.",
+        "Only the quotas of hosts, disks and floating IPs are considered; the cloud may have other limits.",
+    ),
+)
+
+EXTENSIONS: Final = (GET_DOMAINS, GET_PRICES, GET_ESTIMATE)

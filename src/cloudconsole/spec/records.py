@@ -15,6 +15,7 @@ _ANY_ITEMS = field_doc("Items of any structure stored by the operator.", type="a
 BillableType = Literal["instance", "image", "loadbalance", "volume"]
 
 DECIMAL = r"^(0|[1-9][0-9]*)\.[0-9]{2,9}$"
+SIGNED_DECIMAL = r"^-?(0|[1-9][0-9]*)\.[0-9]{2,9}$"
 TIMESTAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from cloudconsole.backends.embedded.cloud import _ENDED_INTERVALS
-from cloudconsole.backends.prices import CachedPrices, PriceList
-from cloudconsole.core.ports import PriceMissing
+from cloudconsole.backends.prices import CachedPrices
+from cloudconsole.core.ports import PriceList, PriceMissing
 from cloudconsole.core.resources import Amounts
 from cloudconsole.spec.records import UsageLimits
 from cloudconsole.store.tables import nodes, prices, quotas, totals

@@ -11,7 +11,7 @@ import pytest
 from cloudconsole.backends.openstack import billable
 from cloudconsole.backends.openstack.billable import BillableResource, ListedBalancer, ListedImage, ListedServer
 from cloudconsole.backends.openstack.costs import hourly_by_kind
-from cloudconsole.backends.prices import PriceList
+from cloudconsole.core.ports import PriceList
 from cloudconsole.core.pricing import Price, PriceBook
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import BillableType

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cloudconsole.backends.openstack.billable import BillableResource
-from cloudconsole.backends.prices import PriceList
 from cloudconsole.core.clock import format_utc
-from cloudconsole.core.ports import PriceMissing
+from cloudconsole.core.ports import PriceList, PriceMissing
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import BillableType
 from cloudconsole.spec.text_escaping import escape

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.config import SERVICES, Endpoint
 from cloudconsole.backends.openstack.costs import description, hourly_of, price_description
-from cloudconsole.backends.prices import CachedPrices, PriceList
-from cloudconsole.core.ports import CloudCredentials
+from cloudconsole.backends.prices import CachedPrices
+from cloudconsole.core.ports import CloudCredentials, PriceList
 from cloudconsole.core.pricing import clock_hour
 from cloudconsole.core.resources import Amounts
 from cloudconsole.server.doctor.context_and_findings import (

@@ -12,10 +12,8 @@ from msgspec.structs import fields as fields_of
 from cloudconsole.server.http.body import Fields, required_identifier, undecoded_json
 from cloudconsole.spec.actions import Identifier
 from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
-from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.operations import JSON
 
-WRONG_VALUE: Final = Text("The field '{field}' is invalid: {reason}.", "字段“{field}”无效：{reason}。")
 _ABSENT: Final = (b"null", b'""')
 _SCALARS: Final = (StrType, IntType, FloatType, BoolType, LiteralType)
 
@@ -74,7 +72,7 @@ def _decoded(parameters: tuple[_Parameter, ...], given: dict[str, Any], decode: 
             try:
                 values[each.name] = decode(each, given[each.sent_as])
             except ValidationError as problem:
-                raise InvalidField(each.sent_as, WRONG_VALUE, reason=str(problem)) from None
+                raise InvalidField.because(each.sent_as, str(problem)) from None
         elif each.is_required:
             raise MissingField(each.sent_as)
     return values

@@ -1,5 +1,6 @@
 """OpenAPI document, generated from the tables of operations, actions and errors, with recorded examples."""
 
+from collections.abc import Iterator
 from importlib.resources import files
 from itertools import chain, groupby
 from typing import Any, Final
@@ -65,20 +66,23 @@ def response_name(action: Action) -> str:
 
 def all_schemas(actions: tuple[Action, ...]) -> dict[str, Schema]:
     """Return all schemas by name: records, error, login form, and each action's body and response."""
-    types = [action.record for action in actions]
-    given, components = msgspec.json.schema_components([*types, Welcome, Refusal, LoginForm], ref_template=REF_TEMPLATE)
+    records = [action.record for action in actions]
+    parameters = [parameter.type for action in actions for parameter in fields(action.parameters)]
+    given, components = msgspec.json.schema_components(
+        [*records, *parameters, Welcome, Refusal, LoginForm], ref_template=REF_TEMPLATE
+    )
     schemas: dict[str, Schema] = dict(components)
+    of_parameters = iter(given[len(records) :])
     for action, data in zip(actions, given, strict=False):
-        schemas[body_name(action)] = _body(action)
+        schemas[body_name(action)] = _body(action, of_parameters)
         schemas[response_name(action)] = _envelope(data)
     schemas["WelcomeAnswer"] = _envelope(reference("Welcome"))
     return schemas
 
 
-def _body(action: Action) -> Schema:
+def _body(action: Action, schemas: Iterator[Schema]) -> Schema:
     parameters = fields(action.parameters)
-    schemas, _ = msgspec.json.schema_components([each.type for each in parameters], ref_template=REF_TEMPLATE)
-    properties = {each.encode_name: schema for each, schema in zip(parameters, schemas, strict=True)}
+    properties = {each.encode_name: next(schemas) for each in parameters}
     for each in parameters:
         if each.default not in (msgspec.NODEFAULT, ""):
             properties[each.encode_name]["default"] = each.default

@@ -33,8 +33,8 @@ def example_of(document: Schema, action: str) -> tuple[Any, Any]:
 
 
 def parameter_rows(document: Schema, action: str) -> list[FieldRow]:
-    properties = document["components"]["schemas"][f"{action}Body"]["properties"]
-    return [_row(name, schema, document) for name, schema in properties.items() if name != "action"]
+    body = document["components"]["schemas"][f"{action}Body"]
+    return [row for row in field_rows(document, body) if row.name != "action"]
 
 
 def field_rows(document: Schema, schema: Schema, prefix: str = "") -> Iterator[FieldRow]:
@@ -45,10 +45,31 @@ def field_rows(document: Schema, schema: Schema, prefix: str = "") -> Iterator[F
     for name, below in schema.get("properties", {}).items():
         yield _row(prefix + name, below, document)
         yield from field_rows(document, below, f"{prefix}{name}.")
+    if "discriminator" in schema and prefix:
+        yield from _variant_rows(document, schema, prefix)
+
+
+def _variant_rows(document: Schema, schema: Schema, prefix: str) -> Iterator[FieldRow]:
+    """Yield a row for each field of objects that are told apart by one field."""
+    told_by = schema["discriminator"]["propertyName"]
+    variants = {
+        name: _resolve({"$ref": target}, document) for name, target in schema["discriminator"]["mapping"].items()
+    }
+    kinds = ", ".join(f"`{name}` ({variant['description'].rstrip('.')})" for name, variant in variants.items())
+    yield FieldRow(prefix + told_by, "text", f"The kind: {kinds}.")
+    fields = {name: below for variant in variants.values() for name, below in variant["properties"].items()}
+    for name, below in fields.items():
+        having = [kind for kind, variant in variants.items() if name in variant["properties"]]
+        row = _row(prefix + name, below, document)
+        only = "" if len(having) == len(variants) else f"Of {', '.join(f'`{kind}`' for kind in having)}. "
+        if name != told_by:
+            yield row._replace(description=only + row.description)
 
 
 def type_text(schema: Schema, document: Schema) -> str:
     schema = _resolve(schema, document)
+    if "discriminator" in schema:
+        return "object"
     if "anyOf" in schema:
         return " or ".join(type_text(each, document) for each in schema["anyOf"])
     if "enum" in schema:

@@ -1,0 +1,194 @@
+"""`cloudconsole estimate`: what resources would cost, and whether the quotas allow them."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudconsole.cli import messages, output
+from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError, print_error
+from cloudconsole.cli.flags import add_connection_flags, whole_number
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Field, Table
+from cloudconsole.cli.runner import run_command
+from cloudconsole.cli.tables import Styled
+from cloudconsole.cli.tenant.flavors import with_unit
+from cloudconsole.cli.terraform_plans import Item, Plan, is_plan, read_plan
+
+if TYPE_CHECKING:
+    from cloudconsole.cli.connection import ConsoleSession
+    from cloudconsole.client import Estimate
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+_PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages.MONTH, "year": messages.YEAR}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", nargs="?", help=translate(messages.ESTIMATE_FILE_ARGUMENT))
+    parser.add_argument("--flavor", metavar="ID", help=translate(messages.FLAVOR_FLAG))
+    parser.add_argument("--volume", metavar="GB[:TYPE]", type=_volume, help=translate(messages.VOLUME_FLAG))
+    parser.add_argument("--count", metavar="N", type=whole_number, default=1, help=translate(messages.COUNT_FLAG))
+    parser.add_argument("--node", metavar="NODE", help=translate(messages.NODE_FLAG))
+    parser.add_argument("--hours", metavar="N", type=whole_number, help=translate(messages.HOURS_FLAG))
+    add_connection_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        plan = _requested(arguments)
+    except UsageError as problem:
+        print_error(str(problem))
+        return EXIT_USAGE
+    if arguments.node:
+        for item in plan.items:
+            if item.get("res_type") != "floating_ip":
+                item["region"] = arguments.node
+
+    def command(call: "ConsoleSession") -> int:
+        estimate = call.do(lambda console: console.estimate(plan.items, arguments.hours)) if plan.items else None
+        _show(estimate, plan, call.settings.output)
+        if estimate is None:
+            return EXIT_FAILED if plan.unknown else EXIT_OK
+        return EXIT_OK if estimate.fits and estimate.total is not None and not plan.unknown else EXIT_FAILED
+
+    return run_command(arguments, command)
+
+
+def _requested(arguments: argparse.Namespace) -> Plan:
+    items: list[Item] = []
+    if arguments.flavor:
+        items.append({"res_type": "instance", "flavor": arguments.flavor, "count": arguments.count})
+    if arguments.volume:
+        items.append({"res_type": "volume", **arguments.volume, "count": arguments.count})
+    if bool(items) == bool(arguments.file):
+        raise UsageError(translate(messages.ESTIMATE_NEEDS_ONE))
+    return Plan(items, []) if items else _read(arguments.file)
+
+
+def _read(file: str) -> Plan:
+    content = _json(file)
+    try:
+        if is_plan(content):
+            return read_plan(content)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise UsageError(translate(messages.INVALID_PLAN, file=file)) from None
+    items = content.get("items") if isinstance(content, dict) else content
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise UsageError(translate(messages.INVALID_ESTIMATE_FILE, file=file))
+    return Plan(items, [])
+
+
+def _json(file: str) -> Any:
+    import msgspec
+
+    try:
+        if file == "-":
+            text = sys.stdin.buffer.read(MAX_BYTES)
+        else:
+            with Path(file).open("rb") as opened:
+                text = opened.read(MAX_BYTES)
+        return msgspec.json.decode(text)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or translate(messages.NOT_JSON)
+        raise UsageError(f"{file}: {reason}") from None
+    except (msgspec.DecodeError, RecursionError):
+        raise UsageError(f"{file}: {translate(messages.NOT_JSON)}") from None
+
+
+def _show(estimate: "Estimate | None", plan: Plan, form: str | None) -> None:
+    if form == "json":
+        output.print_json((estimate.raw if estimate else {"items": []}) | {"unknown": plan.unknown})
+        return
+    if estimate is None:
+        output.print_line(translate(messages.NOTHING_TO_ESTIMATE))
+    else:
+        tables = [_costs(estimate, plan.items), _quotas(estimate)]
+        if form == "csv":
+            output.print_csv(tables[0])
+            return
+        show: Callable[[Table], None] = output.print_markdown if form == "markdown" else output.print_table
+        show(tables[0])
+        output.print_line("")
+        show(tables[1])
+        output.print_line("")
+        output.print_line(_verdict(estimate))
+    for problem in plan.unknown:
+        output.print_line(problem)
+
+
+def _costs(estimate: "Estimate", items: list[Item]) -> Table:
+    rows = list(zip(items, estimate.items, strict=True))
+    total = ({"res_type": "total"}, estimate.total)
+    amounts = [
+        field
+        for period, heading in _PERIODS.items()
+        for field in (
+            Field(period, None, _amount(period)),
+            Field(None, with_unit(heading, estimate.currency), _amount(period, missing="?"), "amount"),
+        )
+    ]
+    return Table(
+        [
+            Field("res_type", None, lambda row: row[0].get("res_type")),
+            Field(None, translate(messages.KIND), lambda row: _kind(row[0])),
+            Field("what", translate(messages.WHAT), lambda row: _what(row[0])),
+            Field("region", translate(messages.NODE), lambda row: row[0].get("region", "")),
+            Field("count", translate(messages.COUNT), lambda row: row[0].get("count", ""), "number"),
+            *amounts,
+            Field("currency", None, lambda _: estimate.currency),
+        ],
+        rows,
+        sums=[total],
+    )
+
+
+def _quotas(estimate: "Estimate") -> Table:
+    return Table(
+        [
+            Field("quota", translate(messages.QUOTA), lambda need: translate(messages.QUOTAS[need.quota])),
+            Field("free", translate(messages.FREE), _free, "number"),
+            Field("needed", translate(messages.NEEDED), lambda need: need.needed, "number"),
+            Field(
+                "lacking",
+                translate(messages.LACKING),
+                lambda need: Styled(str(need.lacking), "red") if need.lacking else "0",
+                "number",
+            ),
+        ],
+        estimate.quotas,
+    )
+
+
+def _verdict(estimate: "Estimate") -> str:
+    texts = [messages.FITS if estimate.fits else messages.DOES_NOT_FIT]
+    if estimate.total is None:
+        texts.append(messages.PRICE_MISSING)
+    lines = [translate(text) for text in texts]
+    if estimate.cost is not None:
+        cost = f"{estimate.cost:f} {estimate.currency or ''}".rstrip()
+        lines.append(translate(messages.COST_OF_HOURS, hours=estimate.hours, cost=cost))
+    return " ".join(lines)
+
+
+def _kind(item: Item) -> str:
+    known = {**messages.KINDS, "floating_ip": messages.QUOTAS["floating_ips"]}.get(item.get("res_type", ""))
+    return translate(known) if known else str(item.get("res_type"))
+
+
+def _what(item: Item) -> str:
+    size = f"{item['size']} GB" if "size" in item else ""
+    return " ".join(str(part) for part in (item.get("flavor"), size, item.get("type")) if part)
+
+
+def _amount(period: str, missing: str | None = None) -> Callable[[Any], str | None]:
+    return lambda row: missing if row[1] is None else f"{getattr(row[1], period):f}"
+
+
+def _free(need: Any) -> Any:
+    return translate(messages.UNLIMITED) if need.free is None else need.free
+
+
+def _volume(text: str) -> Item:
+    size, _, volume_type = text.partition(":")
+    return {"size": whole_number(size), **({"type": volume_type} if volume_type else {})}
