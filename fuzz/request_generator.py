@@ -99,6 +99,8 @@ class RequestGenerator:
         examples = [example for example in self._examples if example["action"] == fields["action"]]
         if examples and self._rng.random() < 0.5:
             fields = dict(examples[0])
+        if media != JSON:
+            fields = {name: value for name, value in fields.items() if value is not None}
         extra = {self._values.text(8): self._values.odd() for _ in range(self._rng.choice((0, 0, 0, 1, 3)))}
         pairs = _encodable({**extra, **fields})
         headers = [*self._optional_headers(), *self._session_headers(session), ("Content-Type", media)]

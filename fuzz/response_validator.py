@@ -144,10 +144,7 @@ class ResponseValidator:
 
 def _is_about_unknown(reply: Reply, body: Schema) -> bool:
     """Whether a required field, or an item of one that is a list, names something that does not exist."""
-    field = reply.envelope.get("field")
-    if field not in body["required"][1:]:
-        return False
-    return reply.status == (400 if body["properties"][field].get("type") == "array" else 404)
+    return reply.status == 404 and reply.envelope.get("field") in body["required"][1:]
 
 
 def _matches(value: str, schema: Schema) -> bool:

@@ -88,6 +88,8 @@ class Values:
             case "array":
                 least = schema.get("minItems", 0)
                 return [self.valid(schema["items"]) for _ in range(least + self._rng.randrange(3))]
+            case "null":
+                return None
             case unknown:
                 raise ValueError(f"unsupported schema type {unknown!r}")
 

@@ -6,6 +6,7 @@ group `cloudconsole.extensions`. Operators turn it on by that name in the settin
 
 import math
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -95,7 +96,8 @@ class Call(Generic[Parameters]):
         self.expire_at(result.expires_at)
         if result.read_at is not None:
             self._read_at = min(result.read_at, math.inf if self._read_at is None else self._read_at)
-        return result.record
+        # A copy: the console may return the same record to others.
+        return deepcopy(result.record)
 
 
 class Extension(Action, frozen=True, kw_only=True):

@@ -58,6 +58,34 @@ LOCAL = {"source_type": "image", "destination_type": "local"}
         ([change(VOLUME, None, {"size": 20})], [{"res_type": "volume", "size": 20, "count": -1}]),
         ([change(VOLUME, {"size": 20}, {"size": 20}, "no-op")], []),
         ([change(VOLUME, None, {"size": 20}, "forget")], []),
+        (
+            [change(VOLUME, {"size": 20}, {"size": 10}, "create", "forget")],
+            [{"res_type": "volume", "size": 20, "count": 1}],
+        ),
+        (
+            [change(INSTANCE, {"flavor_id": "2", "flavor_name": "old"}, {"flavor_id": "1", "flavor_name": "old"})],
+            [{"res_type": "instance", "flavor": "1", "count": -1}, {"res_type": "instance", "flavor": "2", "count": 1}],
+        ),
+        (
+            [change(INSTANCE, {"flavor_id": "1", "flavor_name": "new"}, {"flavor_id": "1", "flavor_name": "old"})],
+            [
+                {"res_type": "instance", "flavor": "1", "count": -1},
+                {"res_type": "instance", "flavor": "new", "count": 1},
+            ],
+        ),
+        ([change(INSTANCE, {"flavor_id": "1", "name": "b"}, {"flavor_id": "1", "block_device": [DISK]})], []),
+        (
+            [change(INSTANCE, None, {"flavor_id": "1", "block_device": [DISK]})],
+            [{"res_type": "instance", "flavor": "1", "count": -1}],
+        ),
+        (
+            [change(INSTANCE, None, {"flavor_id": "1", "block_device": [DISK | {"delete_on_termination": True}]})],
+            [
+                {"res_type": "instance", "flavor": "1", "count": -1},
+                {"res_type": "volume", "size": 40, "type": "ssd", "count": -1},
+            ],
+        ),
+        ([change(VOLUME, {"size": 20}, {"size": 20, "region": "hk-1"}, "delete", "create")], []),
         ([change(BALANCER, {"vip": "x"})], [{"res_type": "loadbalance", "count": 1}]),
         ([change(FLOATING_IP, {"pool": "x", "region": "r"})], [{"res_type": "floating_ip", "count": 1}]),
         ([change("openstack_networking_network_v2", {"name": "n"})], []),
@@ -69,12 +97,24 @@ def test_a_plan_is_what_it_adds_and_removes(changes: list[Any], items: list[Any]
 
 
 @pytest.mark.parametrize(
-    ("kind", "after", "name"), [(INSTANCE, {"name": "a"}, "flavor_name"), (VOLUME, {"name": "a"}, "size")]
+    ("kind", "after", "name"),
+    [
+        (INSTANCE, {"name": "a"}, "flavor_id"),
+        (INSTANCE, {"flavor_id": "1", "block_device": [{**DISK, "volume_size": None}]}, "size"),
+        (VOLUME, {"name": "a"}, "size"),
+    ],
 )
 def test_what_is_known_only_after_apply_is_named(kind: str, after: dict[str, Any], name: str) -> None:
-    read = read_plan(plan(change(kind, after), change(BALANCER, {"vip": "x"})))
+    unknown = change(kind, after, {"flavor_id": "7", "size": 7}, "delete", "create")
+    read = read_plan(plan(unknown, change(BALANCER, {"vip": "x"})))
     assert read.unknown == [f"{kind}.a: {name} is known only after apply"]
     assert read.items == [{"res_type": "loadbalance", "count": 1}]
+
+
+def test_volumes_that_are_not_known_yet_are_named() -> None:
+    later = change(INSTANCE, {"flavor_id": "1"})
+    later["change"]["after_unknown"] = {"block_device": True}
+    assert read_plan(plan(later)) == ([], [f"{INSTANCE}.a: block_device is known only after apply"])
 
 
 def test_a_flavor_that_fits(demo_user: CliUser) -> None:
@@ -139,8 +179,8 @@ def test_items_from_a_file(demo_user: CliUser, wrapped: bool) -> None:
         (("-",), '{"values": {}}', 2, "-: must be a list of items, as in GetEstimate, or a Terraform plan"),
         (("-",), '{"resource_changes": [5]}', 2, "-: not a Terraform plan"),
         (("-",), '{"resource_changes": [{"change": {"actions": 5}}]}', 2, "-: not a Terraform plan"),
-        (("--flavor", "no"), "", 1, 'items[0].flavor: there is no flavor "no"'),
-        (("--flavor", "1", "--node", "no"), "", 1, 'items[0].region: there is no node "no"'),
+        (("--flavor", "no"), "", 1, "items[0].flavor: there is no flavor 'no'."),
+        (("--flavor", "1", "--node", "no"), "", 1, "items[0].region: there is no node 'no'."),
         (("-",), '[{"res_type": "keypair"}]', 1, "The field 'items' is invalid"),
         (("--volume", "x"), "", 2, "must be an integer of at least 1"),
         (("--flavor", "1", "--count", "0"), "", 2, "must be an integer of at least 1"),

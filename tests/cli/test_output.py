@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.cli.output import csv_line
+from cloudconsole.cli.output import Field, Table, csv_line, print_markdown
 from cloudconsole.cli.tables import Bar, Cell, Column, Styled, render
 from tests.cli.users import CliUser
 from tests.harness import ApiClient, HttpTransport, RunningServer
@@ -55,6 +55,24 @@ def test_plain_columns_have_no_colour_and_no_borders(demo_user: CliUser, command
     assert done.code == 0
     assert not set("\x1b│─━█░") & set(done.out)
     assert len({line.count("\t") for line in done.out.splitlines()}) == 1
+
+
+@EACH_COMMAND
+def test_markdown_is_one_table(demo_user: CliUser, command: tuple[str, ...]) -> None:
+    lines = demo_user.run(*command, "--output", "markdown").out.splitlines()
+    assert all(line.startswith("| ") and line.endswith(" |") for line in lines)
+    assert set(lines[1]) <= set("|-: ")
+
+
+def test_markdown_has_no_markup_of_the_console(capsys: pytest.CaptureFixture[str]) -> None:
+    print_markdown(Table([Field("a", "a|b", str)], ["<img>", "[x](javascript:y)", "*`_`*"]))
+    assert capsys.readouterr().out.splitlines() == [
+        "| a\\|b |",
+        "| --- |",
+        r"| \<img\> |",
+        r"| \[x\](javascript:y) |",
+        r"| \*\`\_\`\* |",
+    ]
 
 
 class TestCsv:

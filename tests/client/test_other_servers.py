@@ -289,6 +289,13 @@ class TestRetries:
         assert sum(retry_clock.pauses) < 5
 
 
+def test_an_estimate_of_other_items_is_an_error(client: Console, scripted: Script) -> None:
+    nothing = dict.fromkeys(("hour", "day", "month", "year", "hours", "cost"))
+    scripted.actions = [envelope({"items": [], **nothing, "priced": True, "fits": True, "quotas": []})]
+    with pytest.raises(errors.ProtocolError, match="other items than requested"):
+        client.estimate([{"res_type": "loadbalance"}])
+
+
 class TestPages:
     @staticmethod
     def page(first: int, size: int) -> list[dict[str, str]]:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from cloudconsole.core.estimates import Estimator, UnknownReference
+from cloudconsole.core.estimates import Estimator
 from cloudconsole.core.pricing import Price, PriceBook
+from cloudconsole.spec.errors import ApiError, FlavorNotFound, InvalidField, NodeNotFound
 from cloudconsole.spec.extension_records import Estimate
 from cloudconsole.spec.extensions import (
     FloatingIpRequest,
@@ -105,6 +106,19 @@ def test_what_exceeds_the_free_amount_is_lacking() -> None:
     assert not result.fits
 
 
+def test_nothing_of_something_without_a_price_costs_nothing() -> None:
+    assert estimate(ImageRequest(5, count=0)).hour == "0.00"
+
+
+def test_an_ambiguous_name_needs_the_id() -> None:
+    flavors = [Flavor("a", "std", 1, 1024, 0), Flavor("b", "std", 8, 1024, 0), Flavor("c", "std", 1, 1024, 0)]
+    estimator = Estimator(flavors, PriceBook(PRICES), NODES, (), 50)
+    assert estimator.estimate((InstanceRequest("b"),), 0, usage()).hour == "0.000000181"
+    with pytest.raises(InvalidField) as error:
+        estimator.estimate((InstanceRequest("std"),), 0, usage())
+    assert "items[0].flavor: several flavors have this name" in error.value.message("en")
+
+
 def test_a_quota_that_is_exceeded_already_matters_only_if_more_is_needed() -> None:
     limits = {"max_total_volumes": 1, "total_volumes_used": 5, "max_total_volume_gigabytes": -1}
     assert estimate(VolumeRequest(1), VolumeRequest(5, count=-1), **limits).fits
@@ -113,14 +127,14 @@ def test_a_quota_that_is_exceeded_already_matters_only_if_more_is_needed() -> No
 
 
 @pytest.mark.parametrize(
-    ("item", "reason"),
+    ("item", "error", "place"),
     [
-        (InstanceRequest("9"), 'items[1].flavor: there is no flavor "9"'),
-        (InstanceRequest("Tiny"), 'items[1].flavor: there is no flavor "Tiny"'),
-        (VolumeRequest(1, region="hk-9"), 'items[1].region: there is no node "hk-9"'),
+        (InstanceRequest("9"), FlavorNotFound, "items[1].flavor"),
+        (InstanceRequest("Tiny"), FlavorNotFound, "items[1].flavor"),
+        (VolumeRequest(1, region="hk-9"), NodeNotFound, "items[1].region"),
     ],
 )
-def test_unknown_names_are_reported_with_their_place(item: RequestedItem, reason: str) -> None:
-    with pytest.raises(UnknownReference) as error:
+def test_unknown_names_are_reported_with_their_place(item: RequestedItem, error: type[ApiError], place: str) -> None:
+    with pytest.raises(error) as raised:
         estimate(FloatingIpRequest(), item)
-    assert str(error.value) == reason
+    assert (raised.value.values["place"], raised.value.field) == (place, "items")

@@ -28,7 +28,7 @@ RARE = {"internal_error", "no_project", "upstream_failed", "upstream_timeout", "
 
 
 def test_an_in_process_console_conforms_to_its_document() -> None:
-    result = fuzz(2000, seed=3)
+    result = fuzz(2000, seed=2)
     assert result.failures == []
     assert result.requests >= result.streams == 2000
     seen = {error for _, _, error in result.counts if error}

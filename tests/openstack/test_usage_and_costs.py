@@ -7,6 +7,7 @@ from typing import Any, ParamSpec
 
 import pytest
 from lab.cloud import Lab
+from openstack.exceptions import ForbiddenException, HttpException
 
 from tests.harness import RunningServer
 from tests.openstack.conftest import NewTenant, Serve
@@ -197,3 +198,34 @@ def test_quota_change_is_visible(new_tenant: NewTenant, admin: Connection) -> No
         "maxSecurityGroupRules": 55,
     }
     assert anna.used(*expected) == tuple(expected.values())
+
+
+# Estimates
+
+
+def test_estimate_is_what_it_then_costs_and_what_the_cloud_allows(
+    new_tenant: NewTenant, admin: Connection, image: Any
+) -> None:
+    anna = new_tenant()
+    admin.set_compute_quotas(anna.project_id, instances=2, cores=-1, ram=-1)
+    admin.set_volume_quotas(anna.project_id, volumes=-1, gigabytes=3)
+    server, disk = {"res_type": "instance", "flavor": "m1.small"}, {"res_type": "volume", "size": 2}
+    estimate = anna.client.data("GetEstimate", items=[{**server, "count": 2}, disk])
+    assert (estimate["fits"], estimate["priced"]) == (True, True)
+
+    for _ in range(2):
+        anna.server("m1.small", image)
+    anna.volume(2)
+    wait_until(lambda: anna.used(*SERVER_FIELDS) == (2, 2, 4096))
+    hourly = anna.hourly()
+    assert hourly == {"instance": 2 * SMALL_SERVER, "volume": 2 * VOLUME_GB}
+    assert Decimal(estimate["hour"]) == sum(hourly.values())
+    assert [Decimal(item["hour"]) for item in estimate["items"]] == list(hourly.values())
+
+    more = anna.client.data("GetEstimate", items=[server, disk])
+    lacking = {need["quota"]: need["lacking"] for need in more["quotas"] if need["lacking"]}
+    assert (more["fits"], lacking) == (False, {"instances": 1, "gigabytes": 1})
+    with pytest.raises(ForbiddenException, match="Quota exceeded"):
+        anna.server("m1.small", image)
+    with pytest.raises(HttpException, match="exceeds"):
+        anna.cloud.block_storage.create_volume(name="more", size=2)

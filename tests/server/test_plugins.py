@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from cloudconsole.core.ports import Tenant
 from cloudconsole.server import extensions as table
 from cloudconsole.server.app import Console
-from cloudconsole.server.config.settings import SettingError, Settings
+from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
 from cloudconsole.server.doctor.context_and_findings import DoctorContext
 from cloudconsole.server.doctor.extensions import check_extensions
 from cloudconsole.server.extensions import load_plugins
+from cloudconsole.server.plugins import plugin_handler
+from cloudconsole.spec.errors import UpstreamTimeout
 from tests.harness import ApiClient, FakeClock, InProcessTransport
 from tests.stores import copy_store, settings_for
 
@@ -33,8 +36,11 @@ class Seen(Struct, frozen=True):
 
 TEXT = Text("Fine.", "好")
 
-def extension(name, handle, **more):
-    return Extension(name=name, purpose=TEXT, success=TEXT, **{"record": Seen, "handle": handle, **more})
+async def idle(call):
+    return Seen("idle")
+
+def extension(name, handle=idle, **more):
+    return Extension(**{"name": name, "purpose": TEXT, "success": TEXT, "record": Seen, "handle": handle, **more})
 """
 
 
@@ -114,7 +120,7 @@ def test_the_example_is_called_like_any_action(example_client: ApiClient) -> Non
 
 def test_the_example_is_documented(example_client: ApiClient) -> None:
     document = example_client.send("GET", "/openapi.json").envelope
-    assert document["components"]["schemas"]["GetQuotaAlertsBody"]["properties"]["percent"]["maximum"] == 100
+    assert document["components"]["schemas"]["GetQuotaAlertsForm"]["properties"]["percent"]["maximum"] == 100
     assert "nothing_limited" in document["paths"]["/api/"]["post"]["responses"]["404"]["x-errors"]
     assert 'id="GetQuotaAlerts"' in example_client.send("GET", "/docs/").body.decode()
 
@@ -198,6 +204,11 @@ def test_a_response_is_cached_only_if_declared_and_until_it_expires(
         "return object()",
         "raise Undeclared",
         "import asyncio; await asyncio.sleep(0); raise SystemExit",
+        "raise type('Odd', (BaseException,), {})",
+        "raise GeneratorExit",
+        "import asyncio; asyncio.current_task().cancel(); await asyncio.sleep(600)",
+        "raise TimeoutError",
+        "raise Unfilled(other=1)",
     ],
 )
 def test_a_failure_is_one_internal_error(
@@ -207,10 +218,13 @@ def test_a_failure_is_one_internal_error(
     class Undeclared(ApiError):
         error, code, text, when, remedy = "undeclared", 400, TEXT, "x", "x"
 
+    class Unfilled(ApiError):
+        error, code, text, when, remedy = "unfilled", 400, Text("{{who}}", "{{who}}"), "x", "x"
+
     async def handle(call):
         {body}
 
-    GetBroken = extension("GetBroken", handle)
+    GetBroken = extension("GetBroken", handle, errors=(Unfilled,))
     """
     install("broken", code, "GetBroken")
     client = start("built-in", "GetBroken")
@@ -242,6 +256,49 @@ def test_a_client_that_disconnects_still_cancels(install: Install, start: Callab
     asyncio.run(cancel())
 
 
+def test_a_handler_that_takes_too_long_is_stopped(install: Install, start: Callable[..., ApiClient]) -> None:
+    code = """
+    import asyncio
+    async def handle(call):
+        await asyncio.sleep(600)
+
+    GetSlow = extension("GetSlow", handle)
+    """
+    install("slow", code, "GetSlow")
+    handler = plugin_handler(load_plugins(Settings(extensions=("GetSlow",)))[0], seconds=0.01)
+
+    async def call() -> None:
+        unused: Any = None
+        await handler.handle(unused, unused, unused)
+
+    with pytest.raises(UpstreamTimeout):
+        asyncio.run(call())
+
+
+def test_what_a_handler_changes_stays_its_own(install: Install, start: Callable[..., ApiClient]) -> None:
+    code = """
+    async def handle(call):
+        flavors = await call.flavors()
+        flavors.flavors.clear()
+        flavors.limits.clear()
+        return Seen(str((await call.domain("206813")).cache_behaviors))
+
+    GetChange = extension("GetChange", handle)
+    """
+    install("changing", code, "GetChange")
+    client = start("GetChange")
+    before = client.call("GetFlavors").data
+    assert client.call("GetChange").status == 200
+    assert client.call("GetFlavors").data == before
+
+
+def test_a_cached_response_is_for_one_user(install: Install) -> None:
+    install("mine", "GetMine = extension('GetMine', is_cacheable=True)", "GetMine")
+    handler = table.enabled_handlers(Settings(extensions=("GetMine",)))["GetMine"]
+    scopes = {handler.cache_scope(Tenant(tenant, user)) for tenant, user in ((1, "a"), (1, "b"), (2, "a"))}
+    assert len(scopes) == 3
+
+
 def test_its_own_error_is_returned_and_counted(install: Install, start: Callable[..., ApiClient]) -> None:
     code = """
     class Closed(ApiError):
@@ -259,7 +316,7 @@ def test_its_own_error_is_returned_and_counted(install: Install, start: Callable
 
 
 def test_doctor_tells_what_is_on_and_what_cannot_be(install: Install) -> None:
-    install("good", "GetGood = extension('GetGood', None)\nGetNews = GetGood", "GetGood", "GetNews")
+    install("good", "GetGood = extension('GetGood')\nGetNews = GetGood", "GetGood", "GetNews")
     install("bad", "GetBad = 5", "GetBad")
 
     def findings(*extensions: str) -> list[tuple[str, str]]:
@@ -283,29 +340,56 @@ def test_doctor_tells_what_is_on_and_what_cannot_be(install: Install) -> None:
     ("declaration", "problem"),
     [
         ("GetBad = 5", "is not a cloudconsole.extensions.Extension"),
-        ("GetBad = extension('GetOther', None)", "is registered under another name than its own, GetOther"),
+        ("GetBad = extension('GetOther')", "is registered under another name than its own, GetOther"),
         ("raise ImportError('no numpy')", "cannot be imported: ImportError: no numpy"),
         ("GetOther = 1", "cannot be imported: AttributeError"),
-        ("class P(Struct):\n    a: int = 1\nGetBad = extension('GetBad', None, parameters=P)", "not a frozen Struct"),
+        ("class P(Struct):\n    a: int = 1\nGetBad = extension('GetBad', parameters=P)", "not a frozen Struct"),
         (
-            "class P(Struct, frozen=True):\n    action: int = 1\nGetBad = extension('GetBad', None, parameters=P)",
+            "class P(Struct, frozen=True):\n    action: int = 1\nGetBad = extension('GetBad', parameters=P)",
             "has a parameter named action",
         ),
-        ("GetBad = extension('GetBad', None, record=object)", "without a JSON schema"),
-        ("class Flavor(Struct):\n    a: int\nGetBad = extension('GetBad', None, record=Flavor)", "a type named Flavor"),
+        ("raise SystemExit(2)", "cannot be imported: SystemExit: 2"),
+        ("GetBad = extension('GetBad', record=object)", "invalid declaration: TypeError"),
+        ("GetBad = extension('GetBad', lambda call: None)", "a handle that is not a coroutine function"),
+        ("GetBad = extension('GetBad', purpose='x')", "that is not a Text"),
+        ("GetBad = extension('GetBad', success='x')", "that is not a Text"),
+        ("GetBad = extension('GetBad', notes=['x'])", "invalid declaration"),
+        ("GetBad = extension('GetBad', parameters=dict)", "not a frozen Struct"),
+        ("class Tree(Struct):\n    down: 'list[Tree]'\nGetBad = extension('GetBad', record=Tree)", "RecursionError"),
+        ("class GetBadAnswer(Struct):\n    a: int\nGetBad = extension('GetBad', record=GetBadAnswer)", "GetBadAnswer"),
+        (
+            "class P(Struct, frozen=True):\n    a: list[int] = []\nGetBad = extension('GetBad', parameters=P)",
+            "a mutable parameter, a",
+        ),
+        (
+            "class Q(Struct):\n    a: int\nclass P(Struct, frozen=True):\n    q: tuple[Q, ...] = ()\n"
+            "GetBad = extension('GetBad', parameters=P)",
+            "a mutable parameter, q",
+        ),
+        (
+            "class P(Struct, frozen=True, rename='kebab'):\n    a_b: int = 1\n"
+            "GetBad = extension('GetBad', parameters=P)",
+            "a parameter named a-b",
+        ),
+        (
+            "class Own(ApiError):\n    error, code, text, when, remedy = 'own', 400, 'x', 'x', 'x'\n"
+            "GetBad = extension('GetBad', errors=(Own,))",
+            "that is not a Text",
+        ),
+        ("class Flavor(Struct):\n    a: int\nGetBad = extension('GetBad', record=Flavor)", "a type named Flavor"),
         (
             "class Own(ApiError):\n    error, code, text, when, remedy = 'not_found', 404, TEXT, 'x', 'x'\n"
-            "GetBad = extension('GetBad', None, errors=(Own,))",
+            "GetBad = extension('GetBad', errors=(Own,))",
             "has an invalid error, Own",
         ),
         (
             "class Own(ApiError):\n    error, code, text, when, remedy = 'own', 200, TEXT, 'x', 'x'\n"
-            "GetBad = extension('GetBad', None, errors=(Own,))",
+            "GetBad = extension('GetBad', errors=(Own,))",
             "has an invalid error, Own",
         ),
         (
-            "class Own(ApiError):\n    error, code = 'own', 400\nGetBad = extension('GetBad', None, errors=(Own,))",
-            "has an invalid error, Own",
+            "class Own(ApiError):\n    error, code = 'own', 400\nGetBad = extension('GetBad', errors=(Own,))",
+            "invalid declaration: AttributeError",
         ),
     ],
 )
@@ -331,7 +415,7 @@ def test_names_that_mean_no_single_extension_are_rejected(
     for package in ("first", "second"):
         install(
             package,
-            "GetTwice = extension('GetTwice', None)\nGetNews = extension('GetNews', None)",
+            "GetTwice = extension('GetTwice')\nGetNews = extension('GetNews')",
             "GetTwice",
             "GetNews",
         )
@@ -341,9 +425,21 @@ def test_names_that_mean_no_single_extension_are_rejected(
 
 def test_packages_may_have_types_of_the_same_name(install: Install, start: Callable[..., ApiClient]) -> None:
     for package, name in (("one", "GetOne"), ("two", "GetTwo")):
-        install(package, f"{name} = extension('{name}', None)", name)
+        install(package, f"{name} = extension('{name}')", name)
     schemas = start("GetOne", "GetTwo").send("GET", "/openapi.json").envelope["components"]["schemas"]
     assert {"one.Seen", "two.Seen", "Flavor"} <= set(schemas)
+
+
+@pytest.mark.parametrize("name", ["login", "getX", "Get-X", "Get X", "", "X" * 65])
+def test_names_of_other_operations_cannot_be_extensions(name: str) -> None:
+    with pytest.raises(ValueError, match="is not built-in or the name of an action"):
+        SETTINGS["extensions"].kind.from_file([name])
+
+
+def test_welcome_is_taken(install: Install) -> None:
+    install("welcoming", "Welcome = extension('Welcome')", "Welcome")
+    with pytest.raises(SettingError, match="a type named WelcomeAnswer"):
+        load_plugins(Settings(extensions=("Welcome",)))
 
 
 def test_a_package_never_replaces_a_built_in_extension(install: Install, start: Callable[..., ApiClient]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.core.ports import CacheableResult, CloudCredentials, Ports, Tenant
-from cloudconsole.server.actions import HANDLERS, ActionRunner, Handler
+from cloudconsole.server.actions import BYTES_IN_MEMORY, HANDLERS, MAX_KEY_BYTES, ActionRunner, Handler
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.response_cache import ENTRY_OVERHEAD, ResponseCache
 from cloudconsole.spec import envelope
@@ -161,8 +161,8 @@ def test_error_is_neither_cached_nor_replaced_by_an_older_response(cached: Cache
 
 
 def _with_capacity(count: int) -> CachedSource:
-    """Return a cache for this number of responses of equal size."""
-    cached = CachedSource(count * (1000 + ENTRY_OVERHEAD))
+    """Return a cache for this number of responses of equal size to requests with one letter."""
+    cached = CachedSource(count * (1000 + ENTRY_OVERHEAD + len('["a"]') * BYTES_IN_MEMORY))
     cached.size = 1000 - len(envelope.success(GET_URL_LIST.success, "en", b'""'))
     return cached
 
@@ -194,6 +194,15 @@ def test_renewing_one_entry_evicts_no_other() -> None:
     reads = cached.read_count
     cached.get("stays")
     assert cached.read_count == reads
+
+
+def test_large_parameters_are_no_key(cached: CachedSource) -> None:
+    longest = MAX_KEY_BYTES // BYTES_IN_MEMORY - len('[""]')
+    for length, reads in ((longest, 1), (longest + 1, 2)):
+        before = cached.read_count
+        cached.get("x" * length)
+        cached.get("x" * length)
+        assert cached.read_count - before == reads
 
 
 def test_number_of_small_entries_is_bounded() -> None:

@@ -25,6 +25,8 @@ CONTRACT: list[tuple[ApiError, str, int, str | None, list[str]]] = [
     (errors.NoProject(), "no_project", 403, None, []),
     (errors.UnknownAction(), "unknown_action", 404, "action", []),
     (errors.DomainNotFound(), "domain_not_found", 404, "domainId", []),
+    (errors.FlavorNotFound("items[3].flavor", "x"), "flavor_not_found", 404, "items", ["items[3].flavor", "x"]),
+    (errors.NodeNotFound("items[3].region", "x"), "node_not_found", 404, "items", ["items[3].region", "x"]),
     (errors.NotFound(), "not_found", 404, None, []),
     (errors.MethodNotAllowed("GET, HEAD"), "method_not_allowed", 405, None, ["GET, HEAD"]),
     (errors.BodyTooLarge(65536), "body_too_large", 413, None, ["65536"]),

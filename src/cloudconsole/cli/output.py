@@ -107,6 +107,10 @@ _FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
+_MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>|#]")
+"""Characters that Markdown may take as markup."""
+
+
 class Field(NamedTuple):
     name: str | None
     """CSV column name, in any language; None to omit it from CSV."""
@@ -180,7 +184,7 @@ def print_markdown(table: Table) -> None:
     shown = [number for number, column in enumerate(columns) if column.kind != "bar"]
     marks = ["---:" if columns[number].kind in ("number", "amount") else "---" for number in shown]
     lines: list[Sequence[Cell]] = [[column.heading for column in columns], *rows]
-    cells = [[text_of(line[number]).replace("|", "\\|") for number in shown] for line in lines]
+    cells = [[_MARKDOWN.sub(r"\\\g<0>", text_of(line[number])) for number in shown] for line in lines]
     cells.insert(1, marks)
     stdout.write("".join(f"| {' | '.join(line)} |\n" for line in cells))
 

@@ -209,7 +209,12 @@ class ProtocolFlow:
         if self._send_as == "form":
             sent = msgspec.json.encode(sent).decode()
         fields = {"items": sent, **({} if hours is None else {"hours": hours})}
-        return (yield from self.call(GET_ESTIMATE.name, fields, partial(decoding.estimate, about=about), retry_policy))
+        estimate = yield from self.call(
+            GET_ESTIMATE.name, fields, partial(decoding.estimate, about=about), retry_policy
+        )
+        if len(estimate.items) != len(items):
+            raise ProtocolError("the estimate has other items than requested", payload=estimate.raw, field="items")
+        return estimate
 
     def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""

@@ -15,7 +15,7 @@ from cloudconsole.conformance.field_types import pattern_errors, values_of
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import RawResponse
 from cloudconsole.spec.actions import Action
-from cloudconsole.spec.errors import InvalidField, MissingField, UnknownAction
+from cloudconsole.spec.errors import ApiError, FlavorNotFound, InvalidField, MissingField, NodeNotFound, UnknownAction
 from cloudconsole.spec.extensions import EXTENSIONS, GET_DOMAINS, GET_ESTIMATE, GET_PRICES, MAX_PAGE
 from cloudconsole.spec.records import DECIMAL
 
@@ -160,9 +160,11 @@ def estimate_unknown(console: CheckContext) -> None:
     """A missing or empty list, another kind, and an unknown flavor or node are errors of the field items."""
     flavor = {"res_type": "instance", "flavor": "no such flavor"}
     node = {"res_type": "loadbalance", "region": "no such node"}
-    for items in ([], [{"res_type": "keypair"}], [flavor], [node], [{"res_type": "volume", "size": 0}], 5):
+    errors: list[tuple[Any, type[ApiError]]] = [([flavor], FlavorNotFound), ([node], NodeNotFound)]
+    invalid: list[Any] = [[], [{"res_type": "keypair"}], [{"res_type": "volume", "size": 0}], 5]
+    for items, error in errors + [(items, InvalidField) for items in invalid]:
         response = console.main.call(GET_ESTIMATE.name, "JSON", {"items": items})
-        check_rejected(response, InvalidField, "items", after=json_line(items))
+        check_rejected(response, error, "items", after=json_line(items))
     check_rejected(console.main.call(GET_ESTIMATE.name), MissingField, "items", after="without items")
 
 

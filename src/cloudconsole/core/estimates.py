@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from cloudconsole.core.pricing import DAY_HOURS, MONTH_DAYS, YEAR_DAYS, PriceBook, format_amount
 from cloudconsole.core.resources import UNLIMITED, Amounts, quota_use
+from cloudconsole.spec.errors import FlavorNotFound, InvalidField, NodeNotFound
 from cloudconsole.spec.extension_records import Estimate, EstimatedItem, QuotaName, QuotaNeed
 from cloudconsole.spec.extensions import (
     FloatingIpRequest,
@@ -33,10 +32,6 @@ _Periods = tuple[str | None, str | None, str | None, str | None]
 """Cost per hour, day, month and year."""
 
 
-class UnknownReference(LookupError):
-    """An item names a flavor or node that does not exist; the text says which."""
-
-
 class Estimator:
     """Prices, flavors and nodes at one moment."""
 
@@ -49,8 +44,10 @@ class Estimator:
         now: float,
     ) -> None:
         """`nodes` are those that may have prices of their own, with their ids; `regions` names more nodes."""
-        # An ID takes precedence over an equal name.
-        self._flavors = {flavor.name: flavor for flavor in flavors} | {flavor.id: flavor for flavor in flavors}
+        named = {flavor.name: flavor for flavor in flavors}
+        # Regions of a cloud may have flavors of the same name and different sizes.
+        self._ambiguous = {flavor.name for flavor in flavors if flavor != named[flavor.name]}
+        self._flavors = named | {flavor.id: flavor for flavor in flavors}
         self._book = book
         self._nodes = nodes
         self._regions = regions
@@ -60,12 +57,9 @@ class Estimator:
         costs: list[int | None] = []
         needs = Counter[str]()
         for number, item in enumerate(items):
-            try:
-                amounts, type_name = self._amounts(item)
-                cost = self._hourly(item, amounts, type_name)
-            except UnknownReference as unknown:
-                raise UnknownReference(f"items[{number}].{unknown}") from None
-            costs.append(None if cost is None else cost * item.count)
+            amounts, type_name = self._amounts(item, f"items[{number}]")
+            cost = self._hourly(item, f"items[{number}]", amounts, type_name)
+            costs.append(cost * item.count if cost is not None else None if item.count else 0)
             needs.update({quota: use * item.count for quota, use in quota_use(_kind(item), amounts).items()})
         total = None if None in costs else sum(cost or 0 for cost in costs)
         quotas = [_quota_need(quota, needs[quota], usage) for quota in QUOTAS]
@@ -79,13 +73,15 @@ class Estimator:
             quotas,
         )
 
-    def _amounts(self, item: RequestedItem) -> tuple[Amounts, str | None]:
+    def _amounts(self, item: RequestedItem, place: str) -> tuple[Amounts, str | None]:
         """Return the size of one such resource, and its type."""
         match item:
             case InstanceRequest():
                 flavor = self._flavors.get(item.flavor)
+                if item.flavor in self._ambiguous and flavor is not None and flavor.id != item.flavor:
+                    raise InvalidField.because("items", f"{place}.flavor: several flavors have this name, use an ID")
                 if flavor is None:
-                    raise UnknownReference(f"flavor: there is no flavor {_quoted(item.flavor)}")
+                    raise FlavorNotFound(f"{place}.flavor", item.flavor)
                 return Amounts(1, flavor.vcpus, flavor.ram, -(-flavor.ram // 1024)), flavor.name
             case VolumeRequest():
                 return Amounts(1, size_gb=item.size), item.type or None
@@ -93,17 +89,13 @@ class Estimator:
                 return Amounts(1, size_gb=item.size), None
         return Amounts(1), None
 
-    def _hourly(self, item: RequestedItem, amounts: Amounts, type_name: str | None) -> int | None:
+    def _hourly(self, item: RequestedItem, place: str, amounts: Amounts, type_name: str | None) -> int | None:
         """Return the hourly cost of one such resource; None if it has no price."""
         if isinstance(item, FloatingIpRequest):
             return 0
         if item.region and item.region not in self._nodes and item.region not in self._regions:
-            raise UnknownReference(f"region: there is no node {_quoted(item.region)}")
+            raise NodeNotFound(f"{place}.region", item.region)
         return self._book.hourly(_kind(item), self._nodes.get(item.region), amounts, self._now, type_name)
-
-
-def _quoted(text: str) -> str:
-    return msgspec.json.encode(text).decode()
 
 
 def _kind(item: RequestedItem) -> Any:

@@ -12,6 +12,11 @@ from cloudconsole.spec import actions, envelope
 from cloudconsole.spec.actions import Action
 from cloudconsole.spec.i18n import Language
 
+BYTES_IN_MEMORY: Final = 8
+"""At most so many bytes per byte of the parameters' JSON."""
+MAX_KEY_BYTES: Final = 4096
+"""Responses to requests with larger parameters are not cached: they hardly repeat."""
+
 
 class Handler(Struct, frozen=True):
     action: Action
@@ -54,8 +59,10 @@ class ActionRunner:
         version, now = self.cache.version, self.ports.clock.now()
         result = await handler.handle(self.ports, tenant, parameters)
         body = envelope.success(handler.action.success, language, envelope.encode(result.record))
-        entry = CacheEntry(version, now, result.expires_at, body, result.read_at)
-        self.cache.put(_key(handler, tenant, parameters, language), entry)
+        key_bytes = len(envelope.encode(parameters)) * BYTES_IN_MEMORY
+        entry = CacheEntry(version, now, result.expires_at, body, result.read_at, len(body) + key_bytes)
+        if key_bytes <= MAX_KEY_BYTES:
+            self.cache.put(_key(handler, tenant, parameters, language), entry)
         return entry
 
 

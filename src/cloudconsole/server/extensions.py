@@ -3,14 +3,13 @@
 from functools import lru_cache
 from typing import Final
 
-from cloudconsole.core.estimates import Estimator, UnknownReference
+from cloudconsole.core.estimates import Estimator
 from cloudconsole.core.ports import CacheableResult, Ports, Tenant
 from cloudconsole.extensions import Extension
 from cloudconsole.server.actions import HANDLERS, Handler, of_cloud_user, of_tenant
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.plugins import PluginError, load_extension, plugin_handler
 from cloudconsole.spec import extensions as spec
-from cloudconsole.spec.errors import InvalidField
 from cloudconsole.spec.extension_records import Estimate
 from cloudconsole.spec.installed_extensions import installed_extensions
 
@@ -27,10 +26,7 @@ async def _get_estimate(ports: Ports, tenant: Tenant, parameters: spec.EstimateP
     book, nodes = await ports.prices.price_list(tenant)
     regions = tenant.credentials.services if tenant.credentials else ()
     estimator = Estimator(flavors.record.flavors, book, nodes, regions, now)
-    try:
-        record = estimator.estimate(parameters.items, parameters.hours, usage.record)
-    except UnknownReference as unknown:
-        raise InvalidField.because("items", str(unknown)) from None
+    record = estimator.estimate(parameters.items, parameters.hours, usage.record)
     until = min(flavors.expires_at, usage.expires_at, book.next_change(now))
     ages = [result.read_at for result in (flavors, usage) if result.read_at is not None]
     return CacheableResult(record, until, min(ages, default=None))
@@ -52,7 +48,9 @@ EXTENSION_HANDLERS: Final[dict[str, Handler]] = {
 
 def enabled_handlers(settings: Settings) -> dict[str, Handler]:
     """Return the handlers of the six actions and of the extensions that are on, by name."""
-    plugins = {extension.name: plugin_handler(extension) for extension in load_plugins(settings)}
+    plugins = {
+        extension.name: plugin_handler(extension, settings.cloud_timeout) for extension in load_plugins(settings)
+    }
     handlers = EXTENSION_HANDLERS | plugins
     return HANDLERS | {name: handlers[name] for name in settings.extension_names}
 

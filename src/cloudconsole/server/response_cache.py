@@ -25,6 +25,8 @@ class CacheEntry(Struct, frozen=True, gc=False):
     expires_at: float
     body: bytes
     read_at: float | None
+    size: int
+    """Of the body and the key's parameters."""
 
 
 class ResponseCache:
@@ -61,9 +63,9 @@ class ResponseCache:
             return
         replaced = self._entries.pop(key, None)
         if replaced is not None:
-            self.bytes -= len(replaced.body) + ENTRY_OVERHEAD
+            self.bytes -= replaced.size + ENTRY_OVERHEAD
         self._entries[key] = entry
-        self.bytes += len(entry.body) + ENTRY_OVERHEAD
+        self.bytes += entry.size + ENTRY_OVERHEAD
         while self.bytes > self._max_bytes:
             _, oldest = self._entries.popitem(last=False)
-            self.bytes -= len(oldest.body) + ENTRY_OVERHEAD
+            self.bytes -= oldest.size + ENTRY_OVERHEAD

@@ -12,6 +12,8 @@ ApiError
 ├── NoProject              403  no_project
 ├── UnknownAction          404  unknown_action
 ├── DomainNotFound         404  domain_not_found
+├── FlavorNotFound         404  flavor_not_found
+├── NodeNotFound           404  node_not_found
 ├── NotFound               404  not_found
 ├── MethodNotAllowed       405  method_not_allowed
 ├── BodyTooLarge           413  body_too_large
@@ -62,7 +64,7 @@ or it is a form with more than 64 fields"
 class MissingField(ApiError):
     error, code = "missing_field", 400
     text = Text("The field '{field}' is required.", "缺少必填字段“{field}”。")
-    when = "`action`, `domainId`, `username`, `password` or `region` is absent, null or empty"
+    when = "`action`, a required parameter, `username`, `password` or `region` is absent, null or empty"
     remedy = "Send the field named in `field`."
 
     def __init__(self, field: str) -> None:
@@ -75,7 +77,8 @@ class InvalidField(ApiError):
         "The field '{field}' must be text of 1 to 64 characters without control characters.",
         "字段“{field}”必须是 1 到 64 个字符且不含控制字符的文本。",
     )
-    when = "a field has the wrong type, or an ID is longer than 64 characters or contains control characters"
+    when = "a field has the wrong type, an ID is longer than 64 characters or contains control characters, or a \
+parameter of an extension is out of range"
     remedy = "Fix the field named in `field`."
 
     def __init__(self, field: str, instead: Text | None = None, reason: str = "") -> None:
@@ -175,6 +178,26 @@ class DomainNotFound(ApiError):
 
     def __init__(self) -> None:
         super().__init__(field="domainId")
+
+
+class FlavorNotFound(ApiError):
+    error, code = "flavor_not_found", 404
+    text = Text("{place}: there is no flavor '{name}'.", "{place}：没有配置“{name}”。")
+    when = "an item names a flavor that the tenant cannot use"
+    remedy = "Use an ID or a name that GetFlavors returns."
+
+    def __init__(self, place: str, name: str) -> None:
+        super().__init__(field=place.partition("[")[0], place=place, name=name)
+
+
+class NodeNotFound(ApiError):
+    error, code = "node_not_found", 404
+    text = Text("{place}: there is no node '{name}'.", "{place}：没有节点“{name}”。")
+    when = "an item names a node that does not exist"
+    remedy = "Use a node that GetPrices names, or leave it out."
+
+    def __init__(self, place: str, name: str) -> None:
+        super().__init__(field=place.partition("[")[0], place=place, name=name)
 
 
 class NotFound(ApiError):

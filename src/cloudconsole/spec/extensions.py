@@ -1,10 +1,11 @@
-"""The built-in extensions: actions beside the six, which a console may have or not."""
+"""The built-in extensions: actions in addition to the six, which a console may have or not."""
 
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from cloudconsole.spec.actions import Action
+from cloudconsole.spec.errors import FlavorNotFound, NodeNotFound
 from cloudconsole.spec.extension_records import DomainItem, Estimate, PriceItem
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.records import field_doc
@@ -20,7 +21,8 @@ class DomainsParameters(Struct, frozen=True):
         str,
         Meta(
             max_length=64,
-            pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$",
+            # Not `$`, which in Python also matches before a final line break.
+            pattern=r"^[^\u0000-\u001f\u007f-\u009f]*(?![\s\S])",
             description="The last `domainId` of the previous page; absent for the first page.",
         ),
     ] = ""
@@ -123,12 +125,13 @@ GET_ESTIMATE = Action(
     success=Text("Estimate.", "获取费用估算成功"),
     parameters=EstimateParameters,
     notes=(
-        "At the prices in force now, by the rules of GetConsumptionsEstimated: once the resources exist, its amounts "
-        "grow by exactly these.",
-        "An unknown flavor or node is an `invalid_field`. An item without a price is no error: its amounts and the "
-        "sums are null.",
-        "Only the quotas of hosts, disks and floating IPs are considered; the cloud may have other limits.",
+        "At the prices in force now, by the rules of GetConsumptionsEstimated: once the resources exist on the given "
+        "nodes and with the given types, its amounts grow by exactly these.",
+        "An item without a price is no error: its amounts and the sums are null.",
+        "Only the quotas of hosts, disks and floating IPs are considered, in a cloud of several regions their sums, "
+        "as in GetUsageLimits; the cloud may have other limits.",
     ),
+    errors=(FlavorNotFound, NodeNotFound),
 )
 
 EXTENSIONS: Final = (GET_DOMAINS, GET_PRICES, GET_ESTIMATE)

@@ -27,6 +27,7 @@ from cloudconsole.spec.errors import (
     UpstreamFailed,
     UpstreamTimeout,
 )
+from cloudconsole.spec.extensions import EXTENSIONS
 from cloudconsole.spec.records import field_doc
 
 Errors = tuple[type[ApiError], ...]
@@ -86,7 +87,7 @@ CALL_ACTION = Operation(
         *_SESSION,
         InvalidField,
         UnknownAction,
-        *(error for action in ACTIONS for error in action.errors),
+        *(error for action in (*ACTIONS, *EXTENSIONS) for error in action.errors),
         *_UPSTREAM,
     ),
 )

@@ -1,6 +1,7 @@
 """Parameters of extensions: types, absence, and what is rejected."""
 
 import json
+from enum import Enum
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -47,13 +48,49 @@ def test_json_and_form_give_the_same_parameters() -> None:
     assert hash(from_json(values)) == hash(ALL)
 
 
+@pytest.mark.parametrize("number", ["7.0", "7e0", "70e-1", "7"])
+def test_a_number_without_a_fraction_is_an_integer(number: str) -> None:
+    items = f'[{{"flavor":"1","count":{number}}}]'
+    expected = Parameters("now", 7, items=(Item("1", 7),))
+    assert from_json(f'{{"startAt":"now","limit":{number},"items":{items}}}') == expected
+
+
+@pytest.mark.parametrize("number", ["1e400", "1e30", "-1e999", "7.5"])
+def test_any_other_number_is_not(number: str) -> None:
+    with pytest.raises(InvalidField):
+        from_json(f'{{"startAt":"now","limit":{number}}}')
+
+
 def test_digits_in_a_form_are_text() -> None:
     assert from_form(startAt="12") == Parameters("12")
 
 
+class Colour(Enum):
+    RED = "red"
+
+
+class Odd(Struct, frozen=True):
+    colour: Colour = Colour.RED
+    word: str | None = None
+    number: int | None = None
+    many: tuple[int, ...] | None = None
+
+
+def test_enums_and_options_are_text_in_a_form() -> None:
+    raw = b"colour=red&word=5&number=5&many=[1]"
+    read = read_parameters(Odd, parse_fields(raw, FORM, ("action",)), raw, FORM)
+    assert read == Odd(Colour.RED, "5", 5, (1,))
+
+
+@pytest.mark.parametrize("text", ["1e1", "5.0", "0x5", " 5", "5 ", "+5", "٥"])
+def test_a_number_in_a_form_is_its_digits(text: str) -> None:
+    with pytest.raises(InvalidField):
+        from_form(startAt="now", limit=text)
+
+
 def test_absent_parameters_have_their_defaults() -> None:
     expected = Parameters("now")
-    assert from_json({"startAt": "now", "limit": None, "kind": "", "items": None}) == expected
+    assert from_json({"startAt": "now", "limit": None, "kind": None, "items": None}) == expected
     assert from_form(startAt="now", limit="", items="") == expected
 
 
@@ -76,6 +113,7 @@ def rejection(error: ApiError) -> tuple[type[ApiError], str | None]:
         ("limit", 0),
         ("limit", 11),
         ("limit", "7"),
+        ("limit", ""),
         ("limit", 10**30),
         ("limit", 1.5),
         ("limit", True),

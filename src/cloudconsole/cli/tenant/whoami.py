@@ -8,7 +8,7 @@ from cloudconsole.cli import messages, output
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
-from cloudconsole.cli.output import Field, Table, print_csv, print_table
+from cloudconsole.cli.output import Field, Table, print_csv, print_markdown, print_table
 from cloudconsole.cli.runner import report_error, run_command
 from cloudconsole.spec.i18n import Text
 
@@ -82,4 +82,4 @@ def _print(call: "ConsoleSession", state: str) -> None:
         ),
         Field(None, translate(messages.SOURCE), attrgetter("source")),
     ]
-    print_table(Table(fields, facts))
+    (print_markdown if settings.output == "markdown" else print_table)(Table(fields, facts))

@@ -12,9 +12,11 @@ from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import RawResponse, is_success, lenient_code, lenient_envelope, quoted
 from cloudconsole.spec.errors import (
     DomainNotFound,
+    FlavorNotFound,
     InvalidField,
     LoginRequired,
     MissingField,
+    NodeNotFound,
     UnknownAction,
     UnknownRegion,
 )
@@ -25,7 +27,16 @@ checks = CheckGroup("console")
 ENVELOPE = "api: The envelope"
 SUCCESS: Final = {"message", "code", "data"}
 FIELD_ERRORS: Final = {
-    error.error for error in (MissingField, InvalidField, UnknownRegion, UnknownAction, DomainNotFound)
+    error.error
+    for error in (
+        MissingField,
+        InvalidField,
+        UnknownRegion,
+        UnknownAction,
+        DomainNotFound,
+        FlavorNotFound,
+        NodeNotFound,
+    )
 }
 """Errors that name the invalid field."""
 

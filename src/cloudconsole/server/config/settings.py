@@ -165,7 +165,7 @@ class Settings:
     login_redirect: bool = _setting(False, SERVED, Switch(), "respond to a login with 302 to / instead of 200")
     admin_ui: bool = _setting(True, SERVED, Switch(), "serve the admin UI at /admin/")
     extensions: tuple[str, ...] = _setting(
-        (BUILT_IN,), SERVED, ListOf(types.EXTENSION), "actions beside the six; an empty list for none"
+        (BUILT_IN,), SERVED, ListOf(types.EXTENSION), "actions in addition to the six; an empty list for none"
     )
     insecure_sample: bool = _setting(False, SERVED, Switch(), "allow the sample's public passwords beyond loopback")
 
@@ -214,7 +214,10 @@ class Settings:
         10, OPENSTACK, WholeNumber(1, 600), "timeout in seconds of one request to a cloud service"
     )
     cloud_timeout: int = _setting(
-        15, OPENSTACK, WholeNumber(1, 600), "timeout in seconds of all cloud requests of one action"
+        15,
+        OPENSTACK,
+        WholeNumber(1, 600),
+        "timeout in seconds of all cloud requests of one action, and of an extension of a package",
     )
     cloud_concurrency: int = _setting(
         16, OPENSTACK, WholeNumber(1, 1000), "concurrent requests per worker, service and region"

@@ -195,7 +195,7 @@ def _database(text: str) -> str | None:
 
 
 def _extension(text: str) -> str | None:
-    return text if text == BUILT_IN or re.fullmatch(r"[A-Za-z][A-Za-z0-9]{0,63}", text) else None
+    return text if text == BUILT_IN or re.fullmatch(r"[A-Z][A-Za-z0-9]{0,63}", text) else None
 
 
 BUILT_IN: Final = "built-in"

@@ -1,12 +1,25 @@
 """Parameters of actions: decoding and validation, one by one, so that an error names the invalid one."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import DecodeError, Struct, ValidationError
-from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, Metadata, StrType, Type, type_info
+from msgspec.inspect import (
+    CollectionType,
+    DictType,
+    IntType,
+    Metadata,
+    NoneType,
+    StructType,
+    TupleType,
+    Type,
+    UnionType,
+    type_info,
+)
+from msgspec.json import Decoder
 from msgspec.structs import fields as fields_of
 
 from cloudconsole.server.http.body import Fields, required_identifier, undecoded_json
@@ -14,8 +27,18 @@ from cloudconsole.spec.actions import Identifier
 from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
 from cloudconsole.spec.operations import JSON
 
-_ABSENT: Final = (b"null", b'""')
-_SCALARS: Final = (StrType, IntType, FloatType, BoolType, LiteralType)
+_STRUCTURED: Final = (CollectionType, TupleType, DictType, StructType)
+_MAX_EXACT: Final = 2**53
+_INTEGER: Final = re.compile("-?[0-9]{1,30}")
+
+
+def _number(text: str) -> int | float:
+    """Read 2.0 as an integer, which it is by JSON Schema."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _MAX_EXACT else number
+
+
+_decode: Final = Decoder(float_hook=_number).decode
 
 
 class _Parameter(NamedTuple):
@@ -23,14 +46,18 @@ class _Parameter(NamedTuple):
     sent_as: str
     type: Any
     is_required: bool
-    is_scalar: bool
+    is_integer: bool
+    is_structured: bool
 
 
 _Decode = Callable[[_Parameter, Any], Any]
 
 
 def read_parameters(kind: type[Struct], fields: Fields, body: bytes, media: str) -> Struct:
-    """Return the parameters; null and empty text count as absent. `fields` are the identifiers, and all of a form."""
+    """Return the parameters. `fields` are the identifiers, and all of a form.
+
+    Null counts as absent, as does empty text in a form or for a required parameter.
+    """
     parameters = _parameters_of(kind)
     identifiers = {
         each.name: required_identifier(fields, each.sent_as) for each in parameters if each.type == Identifier
@@ -44,9 +71,14 @@ def read_parameters(kind: type[Struct], fields: Fields, body: bytes, media: str)
 def _from_json(parameters: tuple[_Parameter, ...], body: bytes) -> dict[str, Any]:
     # The body has been parsed once, so it is valid JSON except for the texts in these fields.
     given = undecoded_json(body, tuple(each.sent_as for each in parameters))
-    texts = {name: text for name, raw in given.items() if (text := bytes(raw)) not in _ABSENT}
+    required = {each.sent_as for each in parameters if each.is_required}
+    texts = {
+        name: text
+        for name, raw in given.items()
+        if (text := bytes(raw)) != b"null" and not (text == b'""' and name in required)
+    }
     try:
-        return _decoded(parameters, texts, lambda each, text: msgspec.json.decode(text, type=each.type))
+        return _decoded(parameters, texts, lambda each, text: msgspec.convert(_decode(text), each.type))
     except (DecodeError, RecursionError):
         raise MalformedBody from None
 
@@ -57,10 +89,12 @@ def _from_form(parameters: tuple[_Parameter, ...], fields: Fields) -> dict[str, 
 
 def _from_text(parameter: _Parameter, text: str) -> Any:
     """Decode a value of a form: lists and objects are JSON."""
-    if parameter.is_scalar:
+    if not parameter.is_structured:
+        if parameter.is_integer and not _INTEGER.fullmatch(text):
+            raise ValidationError("Expected `int`")
         return msgspec.convert(text, parameter.type, strict=False)
     try:
-        return msgspec.json.decode(text, type=parameter.type)
+        return msgspec.convert(_decode(text), parameter.type)
     except (DecodeError, RecursionError) as problem:
         raise ValidationError(str(problem)) from None
 
@@ -80,11 +114,21 @@ def _decoded(parameters: tuple[_Parameter, ...], given: dict[str, Any], decode: 
 
 @cache
 def _parameters_of(kind: type[Struct]) -> tuple[_Parameter, ...]:
-    return tuple(
-        _Parameter(each.name, each.encode_name, each.type, each.required, _is_scalar(type_info(each.type)))
-        for each in fields_of(kind)
-    )
+    parameters = []
+    for each in fields_of(kind):
+        kinds = list(_kinds(type_info(each.type)))
+        is_integer = all(isinstance(one, IntType | NoneType) for one in kinds)
+        is_structured = any(isinstance(one, _STRUCTURED) for one in kinds)
+        parameters.append(_Parameter(each.name, each.encode_name, each.type, each.required, is_integer, is_structured))
+    return tuple(parameters)
 
 
-def _is_scalar(kind: Type) -> bool:
-    return _is_scalar(kind.type) if isinstance(kind, Metadata) else isinstance(kind, _SCALARS)
+def _kinds(kind: Type) -> Iterator[Type]:
+    """Yield the types of a union, or the type itself, without their annotations."""
+    if isinstance(kind, Metadata):
+        yield from _kinds(kind.type)
+    elif isinstance(kind, UnionType):
+        for each in kind.types:
+            yield from _kinds(each)
+    else:
+        yield kind

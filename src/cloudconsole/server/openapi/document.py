@@ -1,6 +1,5 @@
 """OpenAPI document, generated from the tables of operations, actions and errors, with recorded examples."""
 
-from collections.abc import Iterator
 from importlib.resources import files
 from itertools import chain, groupby
 from typing import Any, Final
@@ -9,7 +8,7 @@ import msgspec
 from msgspec.structs import fields
 
 from cloudconsole._version import __version__
-from cloudconsole.spec.actions import ACTIONS, Action
+from cloudconsole.spec.actions import ACTIONS, Action, Identifier
 from cloudconsole.spec.envelope import Refusal
 from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
 from cloudconsole.spec.extensions import EXTENSIONS
@@ -30,10 +29,10 @@ from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
 
 class Example(msgspec.Struct):
-    """Recorded request body and response; both empty for an action that was not recorded yet."""
+    """Recorded request body and response."""
 
-    body: dict[str, Any] = {}
-    response: dict[str, Any] = {}
+    body: dict[str, Any]
+    response: dict[str, Any]
 
 
 class Examples:
@@ -43,8 +42,9 @@ class Examples:
         recording = (files(__package__) / "examples.json").read_bytes()
         self._recorded = msgspec.json.decode(recording, type=dict[str, Example])
 
-    def of(self, name: str) -> Example:
-        return self._recorded.get(name) or Example()
+    def of(self, name: str) -> Example | None:
+        """Return None for the action of a package, and for one that was not recorded yet."""
+        return self._recorded.get(name)
 
 
 Schema = dict[str, Any]
@@ -58,6 +58,12 @@ def reference(name: str) -> Schema:
 
 def body_name(action: Action) -> str:
     return f"{action.name}Body"
+
+
+def form_name(action: Action) -> str:
+    """Return the name of its body in a form, where lists are text and nothing is null."""
+    is_plain = all(parameter.type == Identifier for parameter in fields(action.parameters))
+    return body_name(action) if is_plain else f"{action.name}Form"
 
 
 def response_name(action: Action) -> str:
@@ -74,26 +80,45 @@ def all_schemas(actions: tuple[Action, ...]) -> dict[str, Schema]:
     schemas: dict[str, Schema] = dict(components)
     of_parameters = iter(given[len(records) :])
     for action, data in zip(actions, given, strict=False):
-        schemas[body_name(action)] = _body(action, of_parameters)
+        properties = {each.encode_name: next(of_parameters) for each in fields(action.parameters)}
+        schemas[form_name(action)] = _body(action, _in_form(properties))
+        schemas[body_name(action)] = _body(action, _in_json(action, properties))
         schemas[response_name(action)] = _envelope(data)
     schemas["WelcomeAnswer"] = _envelope(reference("Welcome"))
     return schemas
 
 
-def _body(action: Action, schemas: Iterator[Schema]) -> Schema:
-    parameters = fields(action.parameters)
-    properties = {each.encode_name: next(schemas) for each in parameters}
-    for each in parameters:
-        if each.default not in (msgspec.NODEFAULT, ""):
-            properties[each.encode_name]["default"] = each.default
+def _body(action: Action, properties: dict[str, Schema]) -> Schema:
+    required = [parameter.encode_name for parameter in fields(action.parameters) if parameter.required]
     return {
         "type": "object",
         "description": action.purpose.en,
         "properties": {"action": {"const": action.name}, **properties},
-        "required": ["action", *(each.encode_name for each in parameters if each.required)],
+        "required": ["action", *required],
         "additionalProperties": True,
         "x-response": reference(response_name(action)),
     }
+
+
+def _in_json(action: Action, properties: dict[str, Schema]) -> dict[str, Schema]:
+    """Allow null for an optional parameter, where it counts as absent."""
+    optional = {
+        parameter.encode_name: {"anyOf": [schema, {"type": "null"}], "description": schema.get("description", "")}
+        | ({"default": parameter.default} if parameter.default else {})
+        for parameter in fields(action.parameters)
+        if not parameter.required and (schema := properties[parameter.encode_name])
+    }
+    return properties | optional
+
+
+def _in_form(properties: dict[str, Schema]) -> dict[str, Schema]:
+    """Describe lists as JSON text."""
+    texts = {
+        name: {"type": "string", "contentMediaType": JSON, "description": f"As JSON text. {schema['description']}"}
+        for name, schema in properties.items()
+        if schema.get("type") == "array"
+    }
+    return properties | texts
 
 
 def _envelope(data: Schema) -> Schema:
@@ -151,11 +176,14 @@ def responses(operation: Operation, actions: tuple[Action, ...], examples: Examp
 
 
 def _successes(actions: tuple[Action, ...], examples: Examples) -> dict[str, Part]:
-    welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).response}
+    opening = examples.of(OPEN_SESSION.name) or Example({}, {})
+    welcome = {"schema": reference("WelcomeAnswer"), "example": opening.response}
     # Not oneOf: an empty response may match several schemas.
     responses = {
         "schema": {"anyOf": [reference(response_name(action)) for action in actions]},
-        "examples": {action.name: {"value": examples.of(action.name).response} for action in actions},
+        "examples": {
+            action.name: {"value": example.response} for action in actions if (example := examples.of(action.name))
+        },
     }
     return {
         OPEN_SESSION.name: {"200": _response("What the console offers.", welcome, "Set-Cookie")},
@@ -244,13 +272,13 @@ def build_document(actions: tuple[Action, ...] = (*ACTIONS, *EXTENSIONS)) -> Doc
 
 
 def _paths(actions: tuple[Action, ...], examples: Examples) -> Document:
-    call = _one_of_the_actions(actions, examples)
+    as_json, as_form = (_one_of_the_actions(actions, examples, media) for media in (JSON, FORM))
     in_session: list[Document] = [{"session": [], "csrfCookie": [], "csrfHeader": []}]
     requests: Document = {
         OPEN_SESSION.name: {"security": []},
         CALL_ACTION.name: {
             "security": in_session,
-            "requestBody": {"required": True, "content": {JSON: call, FORM: call}},
+            "requestBody": {"required": True, "content": {JSON: as_json, FORM: as_form}},
         },
         LOGIN.name: {
             "security": [{"csrfCookie": []}],
@@ -271,8 +299,9 @@ def _paths(actions: tuple[Action, ...], examples: Examples) -> Document:
     return paths
 
 
-def _one_of_the_actions(actions: tuple[Action, ...], examples: Examples) -> Document:
-    bodies = {action.name: reference(body_name(action)) for action in actions}
+def _one_of_the_actions(actions: tuple[Action, ...], examples: Examples, media: str) -> Document:
+    name_of = body_name if media == JSON else form_name
+    bodies = {action.name: reference(name_of(action)) for action in actions}
     return {
         "schema": {
             "oneOf": list(bodies.values()),
@@ -281,7 +310,17 @@ def _one_of_the_actions(actions: tuple[Action, ...], examples: Examples) -> Docu
                 "mapping": {name: body["$ref"] for name, body in bodies.items()},
             },
         },
-        "examples": {action.name: {"value": examples.of(action.name).body} for action in actions},
+        "examples": {
+            action.name: {"value": example.body if media == JSON else _form_example(example.body)}
+            for action in actions
+            if (example := examples.of(action.name))
+        },
+    }
+
+
+def _form_example(body: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: msgspec.json.encode(value).decode() if isinstance(value, list) else value for name, value in body.items()
     }
 
 

@@ -25,10 +25,10 @@ def data_schema(document: Schema, action: str) -> Schema:
 
 
 def example_of(document: Schema, action: str) -> tuple[Any, Any]:
-    """Return an example body of the action and its response."""
+    """Return an example body of the action and its response, or None for both."""
     call = document["paths"]["/api/"]["post"]
     contents = (call["requestBody"]["content"], call["responses"]["200"]["content"])
-    body, response = (content["application/json"]["examples"][action]["value"] for content in contents)
+    body, response = (content["application/json"]["examples"].get(action, {}).get("value") for content in contents)
     return body, response
 
 
@@ -55,7 +55,9 @@ def _variant_rows(document: Schema, schema: Schema, prefix: str) -> Iterator[Fie
     variants = {
         name: _resolve({"$ref": target}, document) for name, target in schema["discriminator"]["mapping"].items()
     }
-    kinds = ", ".join(f"`{name}` ({variant['description'].rstrip('.')})" for name, variant in variants.items())
+    kinds = ", ".join(
+        f"`{name}` ({variant.get('description', name).rstrip('.')})" for name, variant in variants.items()
+    )
     yield FieldRow(prefix + told_by, "text", f"The kind: {kinds}.")
     fields = {name: below for variant in variants.values() for name, below in variant["properties"].items()}
     for name, below in fields.items():
@@ -198,7 +200,7 @@ def _action(document: Document, action: Document) -> str:
         f'<span class="zh" lang="zh">{escape(action["purpose"]["zh"])}</span></p>'
         + "".join(f"<p>{_marked(note)}</p>" for note in action["notes"])
         + (f"<h4>Parameters</h4>{_fields(parameters)}" if parameters else "")
-        + f"<h4><code>data</code>: {type_text(data, document)}</h4>{_fields(field_rows(document, data))}"
+        + f"<h4><code>data</code>: {escape(type_text(data, document))}</h4>{_fields(field_rows(document, data))}"
         + (f"<h4>Example body</h4><pre>{escape(shown(body))}</pre>" if body else "")
         + (f"<h4>Response</h4><pre>{escape(shown(response))}</pre>" if response else "")
     )
