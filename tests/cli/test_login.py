@@ -145,6 +145,7 @@ class TestSavedSessions:
             usage = demo_user.json("usage", "--output", "json", "--username", username)
             assert usage["maxTotalInstances"] == most
         assert demo_user.json("whoami", "--output", "json")["username"] == "demo"
+        assert demo_user.run("whoami", "--output", "markdown").out.startswith("| setting | value |")
         assert logins(server) == before + 1
 
 

@@ -233,16 +233,18 @@ def test_a_failure_is_one_internal_error(
     assert outcome(client, "GetDomains") == (200, None)
 
 
-def test_a_client_that_disconnects_still_cancels(install: Install, start: Callable[..., ApiClient]) -> None:
-    code = """
-    async def handle(call):
-        import asyncio
-        await asyncio.sleep(600)
+SLOW = """
+import asyncio
 
-    GetSlow = extension("GetSlow", handle)
-    """
-    install("slow", code, "GetSlow")
-    start("GetSlow")
+async def handle(call):
+    await asyncio.sleep(600)
+
+GetSlow = extension("GetSlow", handle)
+"""
+
+
+def test_a_client_that_disconnects_still_cancels(install: Install) -> None:
+    install("slow", SLOW, "GetSlow")
     handler = table.enabled_handlers(Settings(extensions=("GetSlow",)))["GetSlow"]
 
     async def cancel() -> None:
@@ -256,15 +258,8 @@ def test_a_client_that_disconnects_still_cancels(install: Install, start: Callab
     asyncio.run(cancel())
 
 
-def test_a_handler_that_takes_too_long_is_stopped(install: Install, start: Callable[..., ApiClient]) -> None:
-    code = """
-    import asyncio
-    async def handle(call):
-        await asyncio.sleep(600)
-
-    GetSlow = extension("GetSlow", handle)
-    """
-    install("slow", code, "GetSlow")
+def test_a_handler_that_takes_too_long_is_stopped(install: Install) -> None:
+    install("slow", SLOW, "GetSlow")
     handler = plugin_handler(load_plugins(Settings(extensions=("GetSlow",)))[0], seconds=0.01)
 
     async def call() -> None:

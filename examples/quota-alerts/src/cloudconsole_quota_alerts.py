@@ -51,7 +51,7 @@ GET_QUOTA_ALERTS: Final = Extension(
     parameters=AlertParameters,
     record=list[QuotaAlert],
     errors=(NothingLimited,),
-    notes=("In the order instances, cores, RAM, volumes, gigabytes; unlimited quotas are left out.",),
+    notes=("In the order instances, cores, RAM, volumes, gigabytes; unlimited quotas are omitted.",),
     handle=get_quota_alerts,
     is_cacheable=True,
 )

@@ -121,10 +121,7 @@ def _is_declared(error: type[ApiError]) -> bool:
 def _schema_names(extension: Extension) -> set[str]:
     """Return the names of its types, and of its request and response."""
     types = [extension.record, *(parameter.type for parameter in fields(extension.parameters))]
-    try:
-        names = set(msgspec.json.schema_components(types)[1])
-    except NotImplementedError as problem:
-        raise TypeError(str(problem)) from None
+    names = set(msgspec.json.schema_components(types)[1])
     own = {body_name(extension), form_name(extension), response_name(extension)}
     if names & own:
         raise TypeError(f"a type named {min(names & own)}")

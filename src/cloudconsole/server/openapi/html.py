@@ -50,21 +50,21 @@ def field_rows(document: Schema, schema: Schema, prefix: str = "") -> Iterator[F
 
 
 def _variant_rows(document: Schema, schema: Schema, prefix: str) -> Iterator[FieldRow]:
-    """Yield a row for each field of objects that are told apart by one field."""
-    told_by = schema["discriminator"]["propertyName"]
+    """Yield a row for each field of all variants of a discriminated union."""
+    tag = schema["discriminator"]["propertyName"]
     variants = {
         name: _resolve({"$ref": target}, document) for name, target in schema["discriminator"]["mapping"].items()
     }
     kinds = ", ".join(
         f"`{name}` ({variant.get('description', name).rstrip('.')})" for name, variant in variants.items()
     )
-    yield FieldRow(prefix + told_by, "text", f"The kind: {kinds}.")
+    yield FieldRow(prefix + tag, "text", f"The kind: {kinds}.")
     fields = {name: below for variant in variants.values() for name, below in variant["properties"].items()}
     for name, below in fields.items():
         having = [kind for kind, variant in variants.items() if name in variant["properties"]]
         row = _row(prefix + name, below, document)
         only = "" if len(having) == len(variants) else f"Of {', '.join(f'`{kind}`' for kind in having)}. "
-        if name != told_by:
+        if name != tag:
             yield row._replace(description=only + row.description)
 
 
