@@ -108,6 +108,7 @@ def _missing(admin: Connection, region: str) -> str:
         up = {service.binary for service in admin.compute.services() if service.state == "up"}
         up |= {service.binary for service in admin.block_storage.services() if service.state == "up"}
         hypervisors = list(admin.compute.hypervisors())
+        pools = list(admin.block_storage.backend_pools())
         candidates = admin.placement.get("/allocation_candidates?resources=VCPU:1", microversion="1.10").json()
     except SDKException:
         time.sleep(1)
@@ -117,4 +118,6 @@ def _missing(admin: Connection, region: str) -> str:
         return f"{region}/{absent[0]}"
     if not candidates["allocation_requests"]:  # a hypervisor is listed before Placement has its inventory
         return f"{region}/nova-compute"
+    if not pools:  # the scheduler may have missed the first report of cinder-volume, and waits a minute for the next
+        return f"{region}/cinder-volume"
     return "" if hypervisors else f"{region}/nova-scheduler"
