@@ -21,6 +21,7 @@ _DOWNGRADE: Final = {
         "ALTER TABLE prices DROP COLUMN type",
         "CREATE UNIQUE INDEX uq_prices_node ON prices (kind, unit, node_id, start)",
         "CREATE UNIQUE INDEX uq_prices_every_node ON prices (kind, unit, start) WHERE node_id IS NULL",
+        *(f"DROP TABLE {name}" for name in ("billing_entries", "price_entries", "billing_state", "former_names")),
         "DROP INDEX ix_domains_tenant_id_id",
         "CREATE INDEX ix_domains_tenant_id ON domains (tenant_id)",
     ),

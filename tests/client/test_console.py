@@ -39,6 +39,9 @@ class TestActions:
             ("consumption", "GetConsumptionsEstimated", {}),
             ("domains", "GetDomains", {}),
             ("prices", "GetPrices", {}),
+            ("cost_summary", "GetConsumptionsSummary", {"region": "hk-1"}),
+            ("monthly_bills", "GetBillingReportList4NearlyYear", {}),
+            ("forecast", "GetForecast", {}),
             ("estimate", "GetEstimate", {"items": [{"res_type": "instance", "flavor": "1"}]}),
         ],
     )

@@ -69,6 +69,22 @@ def estimate(data: Any) -> Any:
     return decoding.estimate(data, NOTHING)
 
 
+SUMMARY = [{"res_type": "allcategories", "count": 2, "amount": "5.00"}]
+BILLS = [{"bill_month": "2026-01", "total": "5.00", "complete": True}]
+FORECAST = {
+    "month": "2026-01",
+    "so_far": "1.00",
+    "rest": "2.00",
+    "total": "3.00",
+    "hours_left": 5,
+    "complete": True,
+}
+
+
+def forecast(data: Any) -> Any:
+    return decoding.forecast(data, NOTHING)
+
+
 def prices(data: Any) -> Any:
     return decoding.prices(data, NOTHING)
 
@@ -87,6 +103,9 @@ ACTIONS: dict[str, tuple[Any, Any]] = {
     "domains": (decoding.domains, DOMAINS),
     "prices": (prices, PRICES),
     "estimate": (estimate, ESTIMATE),
+    "summary": (decoding.cost_summary, SUMMARY),
+    "bills": (decoding.monthly_bills, BILLS),
+    "forecast": (forecast, FORECAST),
 }
 
 

@@ -3,10 +3,13 @@
 import json
 from typing import Any
 
+from cloudconsole.spec.extensions import EXTENSIONS
 from tests.conformance.faulty_console import Exchange, Fault, Mutation
 from tests.conformance.mutations import data, is_opening, on, put
 
 DOMAINS, PRICES, ESTIMATE = "GetDomains", "GetPrices", "GetEstimate"
+ALL = [action.name for action in EXTENSIONS]
+REPORT = "GetBillingReportList4NearlyYear"
 
 
 def listing(*names: str) -> Mutation:
@@ -35,8 +38,13 @@ def replace_flavor(exchange: Exchange) -> None:
 
 
 FAULTS = [
-    Fault("an action is an extension", "extensions.listed", listing(DOMAINS, PRICES, ESTIMATE, "GetNews")),
+    Fault(
+        "an action is an extension", "extensions.listed", listing(*(action.name for action in EXTENSIONS), "GetNews")
+    ),
     Fault("an extension is repeated", "extensions.listed", listing(DOMAINS, DOMAINS)),
+    Fault("a summary without a sum", "extensions.GetConsumptionsSummary", put("GetConsumptionsSummary", 4, value={})),
+    Fault("a bill as number", f"extensions.{REPORT}", put(REPORT, 0, "total", value=5)),
+    Fault("a forecast as number", "extensions.GetForecast", put("GetForecast", "total", value=5)),
     Fault("an extension that works is not listed", "extensions.unlisted", listing(DOMAINS)),
     Fault("a domain without text", f"extensions.{DOMAINS}", put(DOMAINS, 0, "status", value=5)),
     Fault("a price as number", f"extensions.{PRICES}", put(PRICES, 0, "price", value=0.012)),

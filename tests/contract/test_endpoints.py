@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from cloudconsole.spec.extensions import EXTENSIONS
 from tests.harness import ApiClient, HttpTransport, InProcessTransport, Transport
 from tests.server.http.helpers import Page
 
@@ -50,7 +51,7 @@ def test_service_info_is_complete(client: ApiClient, transport: Transport) -> No
         "timeZone": "UTC",
         "monthDays": 30,
         "units": {"ram": "MB", "disk": "GB", "volume": "GB", "personality": "B"},
-        "extensions": ["GetDomains", "GetPrices", "GetEstimate"],
+        "extensions": [action.name for action in EXTENSIONS],
     }
 
 

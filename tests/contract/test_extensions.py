@@ -9,7 +9,14 @@ from tests.contract.conftest import StartConsole
 from tests.contract.test_actions import as_json_and_form, sample, sample_tenant
 from tests.harness import ApiClient
 
-EXTENSIONS = ["GetDomains", "GetPrices", "GetEstimate"]
+EXTENSIONS = [
+    "GetDomains",
+    "GetPrices",
+    "GetEstimate",
+    "GetConsumptionsSummary",
+    "GetBillingReportList4NearlyYear",
+    "GetForecast",
+]
 FIELDS: dict[str, dict[str, Any]] = {"GetEstimate": {"items": '[{"res_type":"floating_ip"}]'}}
 """Required parameters, as in a form."""
 
@@ -33,7 +40,7 @@ def test_form_bodies_and_extra_fields_get_the_same_response(demo: ApiClient, act
     [
         ((), []),
         (("GetPrices",), ["GetPrices"]),
-        (("GetPrices", "built-in"), [EXTENSIONS[1], EXTENSIONS[0], EXTENSIONS[2]]),
+        (("GetPrices", "built-in"), [EXTENSIONS[1], EXTENSIONS[0], *EXTENSIONS[2:]]),
     ],
 )
 def test_the_setting_chooses_the_extensions(

@@ -48,7 +48,7 @@ class CachedSource:
         cloud: Any = self
         changes: Any = self.changes
         cache = ResponseCache(changes, self.clock, standalone_metrics(), max_bytes)
-        self.runner = ActionRunner(Ports(cloud, cloud, cloud, self.clock), cache)
+        self.runner = ActionRunner(Ports(cloud, cloud, cloud, cloud, self.clock), cache)
         self._per_tenant = Handler(GET_URL_LIST, self._read, HANDLERS["GetUrlList"].cache_scope)
         self._shared = Handler(GET_NEWS, self._read, HANDLERS["GetNews"].cache_scope)
 

@@ -15,10 +15,13 @@ from cloudconsole.client.flow import ProtocolFlow, SendAs
 from cloudconsole.client.models import (
     About,
     Consumption,
+    CostSummary,
     Domain,
     DomainSummary,
     Estimate,
     Flavors,
+    Forecast,
+    MonthlyBill,
     NewsItem,
     Price,
     Url,
@@ -126,6 +129,18 @@ class AsyncConsole:
         Each item is a mapping such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see GetEstimate.
         """
         return await self._run(self._flow.estimate(items, hours))
+
+    async def cost_summary(self, region: str = "") -> list[CostSummary]:
+        """Return what resources have cost so far by kind, on all nodes or on one; the last item is the sum."""
+        return await self._run(self._flow.cost_summary(region))
+
+    async def monthly_bills(self) -> list[MonthlyBill]:
+        """Return the cost of each of the last twelve months, oldest first."""
+        return await self._run(self._flow.monthly_bills())
+
+    async def forecast(self) -> Forecast:
+        """Return what the current month will cost if nothing changes."""
+        return await self._run(self._flow.forecast())
 
     async def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.

@@ -16,11 +16,14 @@ from cloudconsole.client.models import (
     About,
     Consumption,
     Cost,
+    CostSummary,
     Domain,
     DomainSummary,
     Estimate,
     Flavor,
     Flavors,
+    Forecast,
+    MonthlyBill,
     NewsItem,
     Origin,
     Price,
@@ -31,8 +34,10 @@ from cloudconsole.client.models import (
     UsageLimits,
 )
 from cloudconsole.spec import records as wire
-from cloudconsole.spec.extension_records import DomainItem, EstimatedItem, PriceItem
+from cloudconsole.spec.extension_records import ConsumptionSummaryItem, DomainItem, EstimatedItem, PriceItem
 from cloudconsole.spec.extension_records import Estimate as WireEstimate
+from cloudconsole.spec.extension_records import Forecast as WireForecast
+from cloudconsole.spec.extension_records import MonthlyBill as WireBill
 
 T = TypeVar("T")
 
@@ -214,7 +219,7 @@ def estimate(data: Any, about: About) -> Estimate:
         ),
         total=_cost_or_none("total", decoded, "", data),
         hours=decoded.hours,
-        cost=None if decoded.cost is None else _amount(decoded.cost, "cost", data),
+        cost=_amount_or_none(decoded.cost, "cost", data),
         quotas=tuple(
             QuotaNeed(
                 quota=need.quota,
@@ -230,6 +235,49 @@ def estimate(data: Any, about: About) -> Estimate:
         currency=about.currency,
         raw=data,
     )
+
+
+def cost_summary(data: Any) -> list[CostSummary]:
+    decoded = _convert(data, list[ConsumptionSummaryItem])
+    return [
+        CostSummary(
+            res_type=item.res_type,
+            count=item.count,
+            amount=_amount_or_none(item.amount, f"[{number}].amount", data),
+            raw=raw,
+        )
+        for number, (item, raw) in enumerate(zip(decoded, data, strict=True))
+    ]
+
+
+def monthly_bills(data: Any) -> list[MonthlyBill]:
+    decoded = _convert(data, list[WireBill])
+    return [
+        MonthlyBill(
+            month=bill.bill_month,
+            total=_amount_or_none(bill.total, f"[{number}].total", data),
+            complete=bill.is_complete,
+            raw=raw,
+        )
+        for number, (bill, raw) in enumerate(zip(decoded, data, strict=True))
+    ]
+
+
+def forecast(data: Any, about: About) -> Forecast:
+    decoded = _convert(data, WireForecast)
+    amounts = {name: _amount_or_none(getattr(decoded, name), name, data) for name in ("so_far", "rest", "total")}
+    return Forecast(
+        month=decoded.month,
+        **amounts,
+        hours_left=decoded.hours_left,
+        complete=decoded.is_complete,
+        currency=about.currency,
+        raw=data,
+    )
+
+
+def _amount_or_none(text: str | None, path: str, data: Any) -> Decimal | None:
+    return None if text is None else _amount(text, path, data)
 
 
 def _cost_or_none(res_type: str, amounts: EstimatedItem | WireEstimate, path: str, data: Any) -> Cost | None:

@@ -27,10 +27,13 @@ from cloudconsole.client.exceptions import (
 from cloudconsole.client.models import (
     About,
     Consumption,
+    CostSummary,
     Domain,
     DomainSummary,
     Estimate,
     Flavors,
+    Forecast,
+    MonthlyBill,
     NewsItem,
     Price,
     Url,
@@ -55,7 +58,15 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
-from cloudconsole.spec.extensions import GET_DOMAINS, GET_ESTIMATE, GET_PRICES, MAX_PAGE
+from cloudconsole.spec.extensions import (
+    GET_BILLING_REPORT,
+    GET_CONSUMPTIONS_SUMMARY,
+    GET_DOMAINS,
+    GET_ESTIMATE,
+    GET_FORECAST,
+    GET_PRICES,
+    MAX_PAGE,
+)
 from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION, Operation
 from cloudconsole.spec.set_cookie import SESSION_COOKIE
 from cloudconsole.spec.text_escaping import is_utf8_encodable
@@ -215,6 +226,18 @@ class ProtocolFlow:
         if len(estimate.items) != len(items):
             raise ProtocolError("the estimate has other items than requested", payload=estimate.raw, field="items")
         return estimate
+
+    def cost_summary(self, region: str) -> Steps[list[CostSummary]]:
+        fields = {"region": region} if region else {}
+        return self.call(GET_CONSUMPTIONS_SUMMARY.name, fields, decoding.cost_summary)
+
+    def monthly_bills(self) -> Steps[list[MonthlyBill]]:
+        return self.call(GET_BILLING_REPORT.name, {}, decoding.monthly_bills)
+
+    def forecast(self) -> Steps[Forecast]:
+        retry_policy = self.retry_policy()
+        about = yield from self._description(retry_policy)
+        return (yield from self.call(GET_FORECAST.name, {}, partial(decoding.forecast, about=about), retry_policy))
 
     def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""

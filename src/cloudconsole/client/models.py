@@ -258,6 +258,44 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CostSummary:
+    """What resources of one kind have cost so far; all together with the kind `allcategories`."""
+
+    res_type: str
+    count: int
+    amount: Decimal | None
+    """None if nothing is recorded."""
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthlyBill:
+    """The cost of one month."""
+
+    month: str
+    """Such as `2026-01`."""
+    total: Decimal | None
+    """None if nothing is recorded."""
+    complete: bool
+    """Whether all of the month is recorded, up to now."""
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """The cost of the current month if nothing changes; None where nothing is recorded."""
+
+    month: str
+    so_far: Decimal | None
+    rest: Decimal | None
+    total: Decimal | None
+    hours_left: int
+    complete: bool
+    currency: str | None
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
     """Units of sizes."""
 

@@ -16,10 +16,13 @@ from cloudconsole.client.flow import ProtocolFlow, SendAs
 from cloudconsole.client.models import (
     About,
     Consumption,
+    CostSummary,
     Domain,
     DomainSummary,
     Estimate,
     Flavors,
+    Forecast,
+    MonthlyBill,
     NewsItem,
     Price,
     Url,
@@ -127,6 +130,18 @@ class Console:
         Each item is a mapping such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see GetEstimate.
         """
         return self._run(self._flow.estimate(items, hours))
+
+    def cost_summary(self, region: str = "") -> list[CostSummary]:
+        """Return what resources have cost so far by kind, on all nodes or on one; the last item is the sum."""
+        return self._run(self._flow.cost_summary(region))
+
+    def monthly_bills(self) -> list[MonthlyBill]:
+        """Return the cost of each of the last twelve months, oldest first."""
+        return self._run(self._flow.monthly_bills())
+
+    def forecast(self) -> Forecast:
+        """Return what the current month will cost if nothing changes."""
+        return self._run(self._flow.forecast())
 
     def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.

@@ -13,7 +13,7 @@ from msgspec import Struct
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Role
-from cloudconsole.spec.extension_records import DomainItem, PriceItem
+from cloudconsole.spec.extension_records import ConsumptionSummaryItem, DomainItem, Forecast, MonthlyBill, PriceItem
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits
 
 Record = TypeVar("Record")
@@ -152,12 +152,23 @@ class PriceCatalog(Protocol):
         """Return the prices that apply to the tenant's resources now or later."""
 
 
+class Costs(Protocol):
+    """Costs over time; what is not recorded is null, never guessed."""
+
+    async def report(self, tenant: Tenant) -> CacheableResult[list[MonthlyBill]]: ...
+
+    async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]: ...
+
+    async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]: ...
+
+
 class Ports(Struct, frozen=True):
     """Backends of the actions, and their clock."""
 
     cloud: Cloud
     content: Content
     prices: PriceCatalog
+    costs: Costs
     clock: Clock
 
 

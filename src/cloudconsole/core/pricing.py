@@ -82,6 +82,10 @@ class PriceBook:
                 if end is None or end > now:
                     yield Price(kind, unit, node_id, start, billionths, type_name), end
 
+    def starts(self) -> set[int]:
+        """Return all times at which a price takes effect."""
+        return {start for entries in self._entries.values() for start, _ in entries}
+
     def next_change(self, after: float) -> float:
         """Return when the first price after this time takes effect."""
         starts = (start for entries in self._entries.values() for start, _ in entries if start > after)

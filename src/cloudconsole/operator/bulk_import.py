@@ -31,6 +31,7 @@ from cloudconsole.operator.resource_and_price_rules import SIZES, Starts, disabl
 from cloudconsole.operator.rows_and_records import Row, resource_row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters, tables
+from cloudconsole.store.billing_record import record_added
 from cloudconsole.store.sql import in_values, insert_rows
 from cloudconsole.store.tables import resources
 
@@ -333,5 +334,6 @@ def _write(tx: OperatorTransaction, name: str, batch: Batch, checked: Checked) -
     rows = list(checked.rows.values())
     insert_rows(tx.connection, resources, rows)
     counters.update_counters(tx.connection, [], rows)
+    record_added(tx.connection, rows, tx.now, tx.zone)
     last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
     record_change(tx, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})

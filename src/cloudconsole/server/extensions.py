@@ -42,6 +42,13 @@ EXTENSION_HANDLERS: Final[dict[str, Handler]] = {
         ),
         Handler(spec.GET_PRICES, lambda ports, tenant, _: ports.prices.prices(tenant), _by_types),
         Handler(spec.GET_ESTIMATE, _get_estimate, of_cloud_user),
+        Handler(
+            spec.GET_CONSUMPTIONS_SUMMARY,
+            lambda ports, tenant, parameters: ports.costs.summary(tenant, parameters.region),
+            of_cloud_user,
+        ),
+        Handler(spec.GET_BILLING_REPORT, lambda ports, tenant, _: ports.costs.report(tenant), of_cloud_user),
+        Handler(spec.GET_FORECAST, lambda ports, tenant, _: ports.costs.forecast(tenant), of_cloud_user),
     )
 }
 

@@ -91,3 +91,38 @@ class Estimate(Struct, frozen=True):
     is_priced: Annotated[bool, field_doc("Whether all items have a price.")] = field(name="priced")
     fits: Annotated[bool, field_doc("Whether no quota is lacking.")]
     quotas: Annotated[list[QuotaNeed], field_doc("All quotas that items can use.")]
+
+
+SummaryType = Literal["instance", "image", "loadbalance", "volume", "allcategories"]
+
+_Amount = Annotated[str, field_doc("An amount.", unit="currency", pattern=SIGNED_DECIMAL)] | None
+
+
+class ConsumptionSummaryItem(Struct, frozen=True):
+    """What one kind of resource has cost so far."""
+
+    res_type: Annotated[
+        SummaryType,
+        field_doc("The kind of resource; `allcategories` in the last row, the sum."),
+    ]
+    count: Annotated[int, field_doc("Resources that have run.")]
+    amount: Annotated[_Amount, field_doc("Their cost, as decimal text; null if nothing is recorded.", unit="currency")]
+
+
+class MonthlyBill(Struct, frozen=True):
+    """The cost of one month."""
+
+    bill_month: Annotated[str, field_doc("`YYYY-MM`.", pattern="^[0-9]{4}-[0-9]{2}$")]
+    total: Annotated[_Amount, field_doc("Its cost, as decimal text; null if nothing is recorded.", unit="currency")]
+    is_complete: Annotated[bool, field_doc("Whether all of the month is recorded, up to now.")] = field(name="complete")
+
+
+class Forecast(Struct, frozen=True):
+    """`data` of GetForecast: the current month."""
+
+    month: Annotated[str, field_doc("`YYYY-MM`.", pattern="^[0-9]{4}-[0-9]{2}$")]
+    so_far: Annotated[_Amount, field_doc("Cost of its hours so far, the current one included.", unit="currency")]
+    rest: Annotated[_Amount, field_doc("`hours_left` times the cost per hour of what runs now.", unit="currency")]
+    total: Annotated[_Amount, field_doc("`so_far` + `rest`.", unit="currency")]
+    hours_left: Annotated[int, field_doc("Hours of the month after the current one.")]
+    is_complete: Annotated[bool, field_doc("Whether all of the month so far is recorded.")] = field(name="complete")

@@ -6,7 +6,14 @@ from msgspec import Meta, Struct
 
 from cloudconsole.spec.actions import Action
 from cloudconsole.spec.errors import FlavorNotFound, NodeNotFound
-from cloudconsole.spec.extension_records import DomainItem, Estimate, PriceItem
+from cloudconsole.spec.extension_records import (
+    ConsumptionSummaryItem,
+    DomainItem,
+    Estimate,
+    Forecast,
+    MonthlyBill,
+    PriceItem,
+)
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.records import field_doc
 
@@ -134,4 +141,53 @@ GET_ESTIMATE = Action(
     errors=(FlavorNotFound, NodeNotFound),
 )
 
-EXTENSIONS: Final = (GET_DOMAINS, GET_PRICES, GET_ESTIMATE)
+
+class SummaryParameters(Struct, frozen=True):
+    region: Annotated[str, Meta(max_length=255, description="Only this node; optional.")] = ""
+
+
+_RULE: Final = (
+    "By the rule of GetConsumptionsEstimated: each resource costs the full hourly price in every clock hour in which "
+    "it has run, with its size and node at its last moment in that hour, at the price then in force."
+)
+_CLOSED: Final = (
+    "A month is closed when the next one begins. What an operator changes later for closed hours is a correction in "
+    "the month in which it is made."
+)
+_UNKNOWN: Final = "What was not recorded is null: hours before the console kept a record, and clouds without one."
+
+GET_CONSUMPTIONS_SUMMARY = Action(
+    name="GetConsumptionsSummary",
+    purpose=Text("What the tenant's resources have cost so far, by kind.", "租户资源至今的费用，按类型汇总。"),
+    record=list[ConsumptionSummaryItem],
+    success=Text("Consumption summary.", "获取消费汇总成功"),
+    parameters=SummaryParameters,
+    notes=(_RULE, "Always five rows: the four kinds in the usual order, and `allcategories`, their sum.", _UNKNOWN),
+)
+GET_BILLING_REPORT = Action(
+    name="GetBillingReportList4NearlyYear",
+    purpose=Text("The cost of each of the last twelve months.", "最近十二个月每月的费用。"),
+    record=list[MonthlyBill],
+    success=Text("Monthly costs.", "获取月度账单成功"),
+    notes=(_RULE, "Always twelve rows, oldest first; the last is the current month so far.", _CLOSED, _UNKNOWN),
+)
+GET_FORECAST = Action(
+    name="GetForecast",
+    purpose=Text("What the current month will cost if nothing changes.", "若资源不变，本月的预计费用。"),
+    record=Forecast,
+    success=Text("Forecast.", "获取费用预测成功"),
+    notes=(
+        "The current hour counts as past. Resources that are to start or end later, and prices to come, are not "
+        "considered.",
+        _UNKNOWN,
+    ),
+)
+
+EXTENSIONS: Final = (
+    GET_DOMAINS,
+    GET_PRICES,
+    GET_ESTIMATE,
+    GET_CONSUMPTIONS_SUMMARY,
+    GET_BILLING_REPORT,
+    GET_FORECAST,
+)

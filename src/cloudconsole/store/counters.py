@@ -14,9 +14,9 @@ from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import NO_NODE, tenants, totals, usage
 
 # Not (ram_mb + 1023) / 1024: the largest RAM would leave the range of PostgreSQL's INTEGER.
-_RAM_GB = "ram_mb / 1024 + (ram_mb % 1024 + 1023) / 1024"
+RAM_GB_SQL = "ram_mb / 1024 + (ram_mb % 1024 + 1023) / 1024"
 
-AMOUNTS_SQL = f"1, vcpus, ram_mb, {_RAM_GB}, size_gb"
+AMOUNTS_SQL = f"1, vcpus, ram_mb, {RAM_GB_SQL}, size_gb"
 """One row of `resources` as `Amounts`."""
 
 CostKey = tuple[int, str, int | None]
@@ -31,7 +31,7 @@ _ADD_COST_TOTALS = f"""
 
 _ACTUAL_COST_TOTALS = f"""
     SELECT tenant_id, kind, COALESCE(node_id, {NO_NODE}) AS node_id, COUNT(*), SUM(vcpus), SUM(ram_mb),
-        SUM({_RAM_GB}), SUM(size_gb)
+        SUM({RAM_GB_SQL}), SUM(size_gb)
     FROM resources WHERE ended_at IS NULL GROUP BY tenant_id, kind, node_id
 """
 _STORED_COST_TOTALS = (

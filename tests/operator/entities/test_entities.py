@@ -116,7 +116,7 @@ def test_disabled_entity_can_be_enabled_again(small: Engine, entity: EntityType)
         assert entity.list(tx, {"disabled": True}) == []
 
 
-DERIVED = ("operator_audit", "totals", "usage")
+DERIVED = ("operator_audit", "totals", "usage", "billing_entries", "price_entries", "billing_state")
 
 
 @pytest.mark.parametrize("entity", ADDABLE, ids=entity_name)

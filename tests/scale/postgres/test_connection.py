@@ -56,7 +56,13 @@ def test_load_has_a_longer_idle_timeout(address: Dsn) -> None:
 
     with opened(address, "cloud") as engine:
         apply_cloud_file(
-            engine, *read_cloud_file(SAMPLE_FILE, UTC), name="sample", now=0, actor="tests", require=record_timeout
+            engine,
+            *read_cloud_file(SAMPLE_FILE, UTC),
+            name="sample",
+            now=0,
+            actor="tests",
+            zone=UTC,
+            require=record_timeout,
         )
         with engine.begin() as connection:
             record_timeout(connection)

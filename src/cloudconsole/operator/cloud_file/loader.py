@@ -30,6 +30,7 @@ from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_only_engine
+from cloudconsole.store.billing_record import record_prices, record_resources, retain_name
 from cloudconsole.store.sql import allow_idle_transaction
 
 MAX_AUDITED_RESOURCES: Final = 10_000
@@ -129,7 +130,7 @@ def load(
     """Make the store equal to the file; raise `CloudFileError` with all problems of the file."""
     file, passwords = read_cloud_file(source, zone, StoredNames(engine))
     return apply_cloud_file(
-        engine, file, passwords, name=source.name, now=now, actor=actor, dry_run=dry_run, force=force
+        engine, file, passwords, name=source.name, now=now, actor=actor, zone=zone, dry_run=dry_run, force=force
     )
 
 
@@ -141,6 +142,7 @@ def apply_cloud_file(
     name: str,
     now: int,
     actor: str,
+    zone: tzinfo,
     dry_run: bool = False,
     force: bool = False,
     require: Callable[[Connection], None] = _allow,
@@ -155,7 +157,7 @@ def apply_cloud_file(
     with engine.connect() as connection, connection.begin() as transaction:
         allow_idle_transaction(connection)
         require(connection)
-        tx = OperatorTransaction(connection, actor, now, force=force)
+        tx = OperatorTransaction(connection, actor, now, zone, force)
         with ensure_operator_remains(tx):
             summary = Summary(_change(tx, file, hashes))
         if summary.changed:
@@ -217,6 +219,12 @@ def _change(tx: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str])
     resources = next(part for part in children if part.table is tables.resources)
     if tenants.removed or any(resources.counts):
         counters.recount_all(connection)
+    prices = next(part for part in children if part.table is tables.prices)
+    record_prices(connection, prices.pairs(), tx.now, tx.zone)
+    record_resources(connection, resources.pairs(), tx.now, tx.zone)
+    for thing, parents in (("node", nodes), ("tenant", tenants)):
+        for row in parents.removed:
+            retain_name(connection, thing, row["id"], row["name"])
     reject_disabled(connection, resources, tenants=tenants, nodes=nodes)
     reject_over_quota(tx, resources)
     parts = (nodes, tenants, *children)

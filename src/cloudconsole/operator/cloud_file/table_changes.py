@@ -39,6 +39,11 @@ class Changes:
         yield from ((None, row) for row in self.added)
         yield from zip(self.replaced, self.changed, strict=True)
 
+    def pairs(self) -> Iterator[tuple[Row | None, Row | None]]:
+        """Yield all rows before and after the change."""
+        yield from ((row, None) for row in self.removed)
+        yield from self.written()
+
     def remove(self, connection: Connection) -> None:
         self._delete(connection, self.removed)
 

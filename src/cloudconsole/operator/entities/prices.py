@@ -17,6 +17,7 @@ from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unp
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
+from cloudconsole.store.billing_record import record_prices
 from cloudconsole.store.tables import nodes, prices, resources
 
 
@@ -98,6 +99,7 @@ class Prices(EntityType):
         row = self._row(tx, values)
         self._check(tx, None, row)
         tx.connection.execute(insert(self.table).values(row))
+        self._follow(tx, None, row)
         record = rows_and_records.price_record(row, values.get("node"))
         return self._record_change(tx, "add", self.key_of(record), None, record)
 
@@ -154,6 +156,9 @@ class Prices(EntityType):
             current = price_starts(tx, before["kind"])
             changed = self._starts_after(tx, before, after)
             reject_unpriced(tx, before["kind"], current, changed)
+
+    def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        record_prices(tx.connection, [(before, after)], tx.now, tx.zone)
 
     def _reject_duplicate(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is None:

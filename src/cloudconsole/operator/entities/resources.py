@@ -34,6 +34,7 @@ from cloudconsole.operator.resource_and_price_rules import disabled_error
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters, tables
+from cloudconsole.store.billing_record import record_resources, retain_name
 from cloudconsole.store.sql import ordered_search, starts_with, unindexed
 
 _MANY_RUNNING: Final = 100_000
@@ -160,6 +161,7 @@ class Resources(EntityType):
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         counters.update_counters(tx.connection, *([] if row is None else [row] for row in (before, after)))
+        record_resources(tx.connection, [(before, after)], tx.now, tx.zone)
 
 
 def _reject_disabled(tx: OperatorTransaction, table: Any, thing: str, row_id: int) -> None:
@@ -197,6 +199,7 @@ class Nodes(EntityType):
         if before is not None and after is None:
             # Only zeros are left, and the node's id may be reused.
             tx.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))
+            retain_name(tx.connection, "node", before["id"], before["name"])
 
 
 def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:

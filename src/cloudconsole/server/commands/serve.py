@@ -83,7 +83,15 @@ def load_initial_cloud(cloud: InitialCloud, settings: Settings, now: int) -> Non
             with read_only_engine(engine).connect() as connection:
                 _reject_not_empty(connection)
             data = (cloud.content, cloud.passwords)
-            apply_cloud_file(engine, *data, name=cloud.source.name, now=now, actor=actor, require=_reject_not_empty)
+            apply_cloud_file(
+                engine,
+                *data,
+                name=cloud.source.name,
+                now=now,
+                actor=actor,
+                zone=settings.zone,
+                require=_reject_not_empty,
+            )
             # Other replicas may already be serving the store.
             wait_for_replicas(settings)
         except _StoreNotEmpty:

@@ -213,3 +213,72 @@ operator_audit = Table(
     Column("after", TEXT),
     *(Index(None, column, "id") for column in ("actor", "change", "subject")),
 )
+
+billing_entries = Table(
+    "billing_entries",
+    CLOUD,
+    # Append-only: what has run, as signed changes. Removed tenants and nodes get a negative id (`former_names`).
+    bigint_id(),
+    Column("tenant_id", Integer, nullable=False),
+    Column("resource_id", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
+    Column("event", TEXT, nullable=False),
+    # When it happened, and from when on it counts: an entry for a closed month counts from the open one on, and has the
+    # cost of the closed hours as correction, in billionths.
+    Column("at", BigInteger, nullable=False),
+    Column("counts_from", BigInteger, nullable=False),
+    Column("correction", TEXT, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    # 1 for an end, and if it counts from the hour after `counts_from` on.
+    Column("is_end", Integer, nullable=False),
+    Column("skips_hour", Integer, nullable=False),
+    Column("kind", TEXT, nullable=False),
+    Column("node_id", Integer),
+    Column("type", TEXT),
+    *(Column(name, BigInteger, nullable=False) for name in ("items", "vcpus", "ram_gb", "size_gb")),
+    Index(None, "tenant_id", "counts_from"),
+    Index(None, "tenant_id", "resource_id", "id"),
+)
+_has_correction = billing_entries.c.correction != "0"
+Index(
+    "ix_billing_entries_corrections",
+    billing_entries.c.tenant_id,
+    sqlite_where=_has_correction,
+    postgresql_where=_has_correction,
+)
+
+price_entries = Table(
+    "price_entries",
+    CLOUD,
+    # Append-only: every price as it was set, NULL when it was removed.
+    Column("id", Integer, primary_key=True),
+    Column("kind", TEXT, nullable=False),
+    Column("unit", TEXT, nullable=False),
+    Column("node_id", Integer),
+    Column("type", TEXT),
+    Column("start", BigInteger, nullable=False),
+    Column("billionths", BigInteger),
+    # From when on it is known: months that were closed before do not have it.
+    Column("known_from", BigInteger, nullable=False),
+)
+
+billing_state = Table(
+    "billing_state",
+    CLOUD,
+    # One row.
+    Column("id", Integer, primary_key=True),
+    # Hours before are unknown; 0 for a store that has recorded everything.
+    Column("complete_since", BigInteger, nullable=False),
+    Column("recording_since", BigInteger, nullable=False),
+    # Months before are closed.
+    Column("closed_until", BigInteger, nullable=False),
+)
+
+former_names = Table(
+    "former_names",
+    CLOUD,
+    # Tenants and nodes that were removed, under the negative id that the billing entries have since.
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("thing", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
+)

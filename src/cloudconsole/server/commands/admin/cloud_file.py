@@ -106,6 +106,7 @@ def _apply(
             name=name,
             now=now(),
             actor=os_user_name(),
+            zone=settings.zone,
             dry_run=dry_run,
             force=arguments.force,
         )

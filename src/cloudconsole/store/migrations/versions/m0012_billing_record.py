@@ -1,0 +1,119 @@
+"""The record of what has run and of all prices. What runs now counts from this migration on; before it is unknown.
+
+Revision ID: 0012
+"""
+
+import time
+
+import sqlalchemy as sa
+from alembic import op
+
+from cloudconsole.store.migrations import includes_part
+from cloudconsole.store.tables.types import TEXT
+
+revision = "0012"
+down_revision = "0011"
+oldest_compatible = "0012"
+"""Earlier programs would not record changes."""
+
+_RAM_GB = "ram_mb / 1024 + (ram_mb % 1024 + 1023) / 1024"
+_BILLABLE = "('instance', 'image', 'loadbalance', 'volume')"
+_STARTS = f"""
+    INSERT INTO billing_entries (tenant_id, resource_id, name, event, at, counts_from, correction, recorded_at, is_end,
+        skips_hour, kind, node_id, type, items, vcpus, ram_gb, size_gb)
+    SELECT tenant_id, id, name, 'start', started_at, CASE WHEN started_at > :now THEN started_at ELSE :now END, '0',
+        :now, 0, 0, kind, node_id, NULL, 1, vcpus, {_RAM_GB}, size_gb
+    FROM resources WHERE kind IN {_BILLABLE} AND (ended_at IS NULL OR ended_at > :now)
+"""
+_ENDS = f"""
+    INSERT INTO billing_entries (tenant_id, resource_id, name, event, at, counts_from, correction, recorded_at, is_end,
+        skips_hour, kind, node_id, type, items, vcpus, ram_gb, size_gb)
+    SELECT tenant_id, id, name, 'end', ended_at, ended_at, '0', :now, 1, 1, kind, node_id, NULL, -1, -vcpus,
+        -({_RAM_GB}), -size_gb
+    FROM resources WHERE kind IN {_BILLABLE} AND ended_at > :now
+"""
+_PRICES = """
+    INSERT INTO price_entries (kind, unit, node_id, type, start, billionths, known_from)
+    SELECT kind, unit, node_id, type, start, billionths, 0 FROM prices ORDER BY id
+"""
+
+
+def upgrade() -> None:
+    if not includes_part("cloud"):
+        return
+    op.create_table(
+        "billing_entries",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("resource_id", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("event", TEXT, nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("counts_from", sa.BigInteger(), nullable=False),
+        sa.Column("correction", TEXT, nullable=False),
+        sa.Column("recorded_at", sa.BigInteger(), nullable=False),
+        sa.Column("is_end", sa.Integer(), nullable=False),
+        sa.Column("skips_hour", sa.Integer(), nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("node_id", sa.Integer(), nullable=True),
+        sa.Column("type", TEXT, nullable=True),
+        *(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("items", "vcpus", "ram_gb", "size_gb")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_billing_entries")),
+    )
+    op.create_index(
+        op.f("ix_billing_entries_tenant_id_counts_from"), "billing_entries", ["tenant_id", "counts_from"], unique=False
+    )
+    op.create_index(
+        op.f("ix_billing_entries_tenant_id_resource_id_id"),
+        "billing_entries",
+        ["tenant_id", "resource_id", "id"],
+        unique=False,
+    )
+    corrections = sa.text("correction != '0'")
+    op.create_index(
+        "ix_billing_entries_corrections",
+        "billing_entries",
+        ["tenant_id"],
+        unique=False,
+        sqlite_where=corrections,
+        postgresql_where=corrections,
+    )
+    op.create_table(
+        "price_entries",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("unit", TEXT, nullable=False),
+        sa.Column("node_id", sa.Integer(), nullable=True),
+        sa.Column("type", TEXT, nullable=True),
+        sa.Column("start", sa.BigInteger(), nullable=False),
+        sa.Column("billionths", sa.BigInteger(), nullable=True),
+        sa.Column("known_from", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_price_entries")),
+    )
+    op.create_table(
+        "billing_state",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("complete_since", sa.BigInteger(), nullable=False),
+        sa.Column("recording_since", sa.BigInteger(), nullable=False),
+        sa.Column("closed_until", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_billing_state")),
+    )
+    op.create_table(
+        "former_names",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("thing", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_former_names")),
+    )
+    _fill()
+
+
+def _fill() -> None:
+    connection = op.get_bind()
+    now = {"now": int(time.time())}
+    connection.execute(sa.text(_PRICES))
+    if connection.scalar(sa.text("SELECT 1 FROM resources LIMIT 1")):
+        connection.execute(sa.text(_STARTS), now)
+        connection.execute(sa.text(_ENDS), now)
+        state = sa.text("INSERT INTO billing_state VALUES (1, :now, :now, 0)")
+        connection.execute(state, now)

@@ -1,0 +1,305 @@
+"""Costs over time: a random year of an operator, compared with a simulation of every hour."""
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import select, update
+
+from cloudconsole.backends.embedded.costs import EmbeddedCosts
+from cloudconsole.core.billing_hours import month_of, month_start, spans
+from cloudconsole.core.clock import format_utc
+from cloudconsole.core.ports import CloudCredentials, Tenant
+from cloudconsole.core.pricing import Price, PriceBook, format_amount
+from cloudconsole.core.resources import Amounts
+from cloudconsole.operator.entities import NODES, PRICES, RESOURCES, TENANTS
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.transaction import operator_transaction
+from cloudconsole.spec.extension_records import Forecast
+from cloudconsole.store.billing_record import disagreements
+from cloudconsole.store.tables import billing_entries, billing_state, former_names, prices
+from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, SmallCloud
+from tests.core.test_billing_hours import at
+from tests.stores import run
+
+NODE_IDS = {name: node_id for node_id, name in NODE_NAMES.items()}
+DAY = 86_400
+
+
+@dataclass
+class Life:
+    kind: str
+    states: list[tuple[int, str, int]]
+    """From when on, node and size."""
+    end: int | None = None
+
+    def state_at(self, second: int) -> tuple[int, str, int] | None:
+        return next((state for state in reversed(self.states) if state[0] <= second), None)
+
+
+class Operator:
+    """Changes a cloud at random, and remembers what was true when."""
+
+    def __init__(self, cloud: SmallCloud, rng: random.Random, zone: tzinfo, start: int) -> None:
+        self.cloud, self.rng, self.zone, self.now = cloud, rng, zone, start
+        self.lives: dict[str, Life] = {}
+        self.gone: list[Life] = []
+        self.count = 0
+        for kind, unit in (("volume", "gb"), ("loadbalance", "each")):
+            self.act(PRICES.add, {"kind": kind, "unit": unit, "from": format_utc(0), "price": "0.25"})
+
+    def act(self, verb: Any, *arguments: Any) -> bool:
+        try:
+            with operator_transaction(self.cloud.engine, actor="tests", now=self.now, zone=self.zone, force=True) as tx:
+                verb(tx, *arguments)
+        except OperatorError:
+            return False
+        return True
+
+    def moment(self) -> int:
+        """A time in the past, now or in the future."""
+        span = self.rng.choice([0, 0, 0, 3600, DAY, 40 * DAY])
+        return self.now + self.rng.randint(-span, self.rng.choice([0, span]))
+
+    def step(self) -> None:
+        verb = self.rng.choice(
+            [self.add, self.add, self.resize, self.resize, self.end, self.end, self.remove, self.price]
+        )
+        verb()
+        self.now += self.rng.choice([1, 600, 3600, DAY, 3 * DAY, 9 * DAY])
+
+    def add(self) -> None:
+        self.count += 1
+        kind = self.rng.choice(["volume", "loadbalance"])
+        size = self.rng.randint(1, 50) if kind == "volume" else 0
+        start, node = self.moment(), self.rng.choice(list(NODE_IDS))
+        values = {"id": f"r{self.count}", "tenant": "acme", "kind": kind, "name": "r", "node": node}
+        sized = {"size": size} if size else {}
+        if self.act(RESOURCES.add, {**values, **sized, "started": format_utc(start)}):
+            self.lives[values["id"]] = Life(kind, [(start, node, size)])
+
+    def some(self) -> tuple[str, Life] | None:
+        return self.rng.choice(list(self.lives.items())) if self.lives else None
+
+    def resize(self) -> None:
+        chosen = self.some()
+        if chosen is None:
+            return
+        name, life = chosen
+        _, node, size = life.states[-1]
+        new_node, new_size = self.rng.choice(list(NODE_IDS)), self.rng.randint(1, 50) if size else 0
+        is_changed = self.act(RESOURCES.change, name, {"node": new_node, **({"size": new_size} if size else {})})
+        if is_changed and (new_node, new_size) != (node, size):
+            moment = max(self.now, life.states[0][0])
+            life.states = [state for state in life.states if state[0] < moment] + [(moment, new_node, new_size)]
+
+    def end(self) -> None:
+        chosen = self.some()
+        if chosen is None:
+            return
+        name, life = chosen
+        moment = max(self.moment(), life.states[0][0])
+        if self.act(RESOURCES.end, name, format_utc(moment)):
+            life.end = moment
+            life.states = [state for state in life.states if state[0] <= moment]
+
+    def remove(self) -> None:
+        chosen = self.some()
+        if chosen is None or self.rng.random() < 0.5:
+            return
+        name, life = chosen
+        if self.act(RESOURCES.remove, name):
+            del self.lives[name]
+            if life.end is None or life.end > self.now:
+                life.end = self.now
+            if life.states[0][0] <= self.now:
+                self.gone.append(life)
+
+    def price(self) -> None:
+        kind, unit = self.rng.choice([("volume", "gb"), ("loadbalance", "each")])
+        node = self.rng.choice([None, *NODE_IDS])
+        price = f"{self.rng.randrange(1, 10**9) / 10**9:.9f}"
+        values = {"kind": kind, "unit": unit, "from": format_utc(max(1, self.moment())), "price": price}
+        self.act(PRICES.add, values | ({"node": node} if node else {}))
+        if self.rng.random() < 0.3:
+            with operator_transaction(self.cloud.engine, actor="tests", now=self.now, zone=self.zone) as tx:
+                keys = [PRICES.key_of(record) for record in PRICES.list(tx)]
+            key = self.rng.choice([key for key in keys if "1970-01-01T00:00:00Z" not in key] or [""])
+            if key:
+                self.act(PRICES.change, key, {"price": price}) if self.rng.random() < 0.5 else self.act(
+                    PRICES.remove, key
+                )
+
+    def simulated(self) -> int:
+        """The cost of all hours up to now, with what is known now."""
+        with self.cloud.engine.connect() as connection:
+            columns = prices.c
+            rows = connection.execute(
+                select(columns.kind, columns.unit, columns.node_id, columns.start, columns.billionths, columns.type)
+            )
+            book = PriceBook([Price(*row) for row in rows if row[3] <= self.now])
+        total = 0
+        for life in [*self.lives.values(), *self.gone]:
+            start = life.states[0][0]
+            if start > self.now:
+                continue
+            for span in spans(start - (start % 3600) - 3600, self.now + 3600, self.zone):
+                hour = span.start
+                while hour < span.end and hour <= self.now:
+                    following = min(hour - (hour - span.phase) % 3600 + 3600, span.end)
+                    last = min(following - 1, self.now, following if life.end is None else life.end)
+                    state = life.state_at(last)
+                    if state is not None and (life.end is None or life.end >= hour) and start < following:
+                        amounts = Amounts(1, size_gb=state[2])
+                        cost = book.hourly(life.kind, NODE_IDS[state[1]], amounts, last)  # type: ignore[arg-type]
+                        assert cost is not None
+                        total += cost
+                    hour = following
+        return total
+
+
+class Story:
+    """An operator's changes at given times, in UTC."""
+
+    def __init__(self, cloud: SmallCloud) -> None:
+        self.cloud = cloud
+        self.costs = EmbeddedCosts(cloud.reader, cloud.clock, UTC)
+
+    def act(self, now: str, verb: Any, *arguments: Any) -> None:
+        with operator_transaction(self.cloud.engine, actor="tests", now=at(now), zone=UTC, force=True) as tx:
+            verb(tx, *arguments)
+
+    def price(self, now: str, price: str, start: str = "2026-01-01T00:00:00Z") -> None:
+        self.act(now, PRICES.add, {"kind": "volume", "unit": "gb", "from": start, "price": price})
+
+    def volume(self, now: str, name: str = "v", size: int = 10, started: str | None = None) -> None:
+        values = {"id": name, "tenant": "acme", "kind": "volume", "name": name, "node": "north", "size": size}
+        self.act(now, RESOURCES.add, values | ({"started": started} if started else {}))
+
+    def months(self, now: str) -> dict[str, str | None]:
+        self.cloud.clock.moment = at(now)
+        return {bill.bill_month: bill.total for bill in run(self.costs.report(ACME)).record}
+
+    def forecast(self, now: str) -> Forecast:
+        self.cloud.clock.moment = at(now)
+        return run(self.costs.forecast(ACME)).record
+
+
+@pytest.fixture
+def story(cloud: SmallCloud) -> Story:
+    return Story(cloud)
+
+
+def test_the_example_of_the_guide(story: Story) -> None:
+    story.price("2026-11-01", "0.01")
+    story.price("2026-11-01", "0.02", "2026-11-15T12:30:00Z")
+    story.volume("2026-11-15T10:15:00")
+    story.act("2026-11-15T11:59:00", RESOURCES.change, "v", {"size": 20})
+    assert story.months("2026-11-15T12:05:00")["2026-11"] == "0.50"
+    assert story.months("2026-11-15T12:45:00")["2026-11"] == "0.70"
+    story.act("2026-11-15T12:50:00", RESOURCES.end, "v", "2026-11-15T12:10:00Z")
+    assert story.months("2026-11-20")["2026-11"] == "0.50"
+
+
+def test_an_end_in_a_closed_month_is_a_correction(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-30T19:00:00")
+    assert story.months("2026-11-30T23:59:59")["2026-11"] == "0.50"
+    assert story.months("2026-12-01T00:10:00")["2026-12"] == "0.10"
+    story.act("2026-12-03", RESOURCES.end, "v", "2026-11-30T20:30:00Z")
+    months = story.months("2026-12-05")
+    assert (months["2026-11"], months["2026-12"]) == ("0.50", "-0.30")
+
+
+def test_a_price_for_a_closed_month_is_a_correction(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-30T22:00:00")
+    story.price("2026-12-01T00:30:00", "0.03", "2026-11-30T23:00:00Z")
+    months = story.months("2026-12-01T00:40:00")
+    assert (months["2026-11"], months["2026-12"]) == ("0.20", "0.50")
+
+
+def test_a_first_load_has_its_history(story: Story) -> None:
+    story.price("2026-11-10", "0.01")
+    story.volume("2026-11-10", started="2026-10-31T22:30:00Z")
+    assert story.months("2026-11-10T00:10:00")["2026-10"] == "0.20"
+
+
+def test_a_resource_that_lives_a_second_costs_an_hour(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-10-31T23:59:59")
+    story.act("2026-11-01T00:00:00", RESOURCES.end, "v")
+    months = story.months("2026-11-05")
+    assert (months["2026-10"], months["2026-11"]) == ("0.10", "0.10")
+
+
+def test_the_forecast_adds_the_rest_of_the_month(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-30T21:30:00")
+    assert story.forecast("2026-11-30T22:10:00") == Forecast("2026-11", "0.20", "0.10", "0.30", 1, is_complete=True)
+    story.act("2026-11-30T22:20:00", RESOURCES.end, "v")
+    assert story.forecast("2026-11-30T22:30:00") == Forecast("2026-11", "0.20", "0.00", "0.20", 1, is_complete=True)
+
+
+def test_what_was_not_recorded_is_null(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-10-01")
+    with story.cloud.engine.begin() as connection:
+        connection.execute(update(billing_state).values(complete_since=at("2026-10-15")))
+    assert story.months("2026-11-01")["2026-09"] is None
+    rows = {bill.bill_month: bill.is_complete for bill in run(story.costs.report(ACME)).record}
+    assert (rows["2026-09"], rows["2026-10"], rows["2026-11"]) == (False, False, True)
+    federated = Tenant(ACME.id, "user", CloudCredentials("https://identity.example.com/v3", "u", "p", {}, b""))
+    assert {bill.total for bill in run(story.costs.report(federated)).record} == {None}
+    assert {row.amount for row in run(story.costs.summary(federated, "")).record} == {None}
+    assert run(story.costs.forecast(federated)).record.total is None
+
+
+def test_a_removed_node_and_tenant_keep_their_costs_and_names(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01T00:10:00")
+    story.act("2026-11-01T01:10:00", RESOURCES.remove, "v")
+    story.act("2026-11-02", NODES.remove, "north")
+    story.act("2026-11-02", NODES.add, {"name": "west"})
+    story.cloud.clock.moment = at("2026-11-03")
+    amounts = [run(story.costs.summary(ACME, node)).record[-1].amount for node in ("north", "west", "")]
+    assert amounts == ["0.20", "0.00", "0.20"]
+    story.act("2026-11-03", TENANTS.remove, "acme")
+    story.act("2026-11-03", TENANTS.add, {"name": "new"})
+    with story.cloud.engine.connect() as connection:
+        assert set(connection.scalars(select(billing_entries.c.tenant_id))) == {-2}
+        names = connection.execute(select(former_names.c.id, former_names.c.name)).all()
+    assert {tuple(row) for row in names} == {(-1, "north"), (-2, "acme")}
+
+
+@pytest.mark.parametrize("zone_name", ["UTC", "Europe/Berlin", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_history_is_exact_and_closed_months_stay(cloud: SmallCloud, seed: int, zone_name: str) -> None:
+    zone = ZoneInfo(zone_name)
+    operator = Operator(cloud, random.Random(f"{seed} {zone_name}"), zone, at("2026-01-20"))
+    costs = EmbeddedCosts(cloud.reader, cloud.clock, zone)
+    closed: dict[str, str | None] = {}
+    for _ in range(60):
+        operator.step()
+        cloud.clock.moment = operator.now
+        rows = run(costs.report(ACME)).record
+        totals = {row.bill_month: row.total for row in rows[:-1]}
+        for month, total in closed.items():
+            assert totals.get(month, total) == total
+        if month_of(operator.now, zone) != (2026, 1):
+            closed |= totals
+    with cloud.engine.connect() as connection:
+        assert disagreements(connection) == []
+    summary = run(costs.summary(ACME, "")).record
+    assert summary[-1].amount == format_amount(operator.simulated())
+    by_node = [run(costs.summary(ACME, node)).record[-1].amount for node in NODE_IDS]
+    assert sum(Decimal(amount or 0) for amount in by_node) == Decimal(summary[-1].amount or 0)
+    assert sum(Decimal(row.amount or 0) for row in summary[:-1]) == Decimal(summary[-1].amount or 0)
+    last = month_of(operator.now, zone)
+    if month_start(last[0], last[1] - 11, zone) <= at("2025-12-01"):
+        report = run(costs.report(ACME)).record
+        assert sum(Decimal(row.total or 0) for row in report) == Decimal(summary[-1].amount or 0)
