@@ -64,7 +64,7 @@ class StoredPriceCatalog:
             unit=price.unit,
             region=node,
             type=price.type,
-            price=format_amount(price.billionths),
+            price=format_amount(price.billionths or 0),
             start_at=format_local(price.start, self._zone),
             end_at=None if end is None else format_local(end, self._zone),
             in_force=price.start <= now,

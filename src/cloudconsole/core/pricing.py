@@ -39,7 +39,8 @@ class Price(NamedTuple):
     unit: Unit
     node_id: int | None
     start: int
-    billionths: int
+    billionths: int | None
+    """None if there is no longer such a price from then on."""
     type: str | None = None
 
 
@@ -47,11 +48,12 @@ class PriceBook:
     """Prices of resources by kind, node and time."""
 
     def __init__(self, prices: Iterable[Price]) -> None:
-        self._entries: dict[tuple[BillableType, Unit, int | None, str | None], list[tuple[int, int]]] = {}
+        self._entries: dict[tuple[BillableType, Unit, int | None, str | None], list[tuple[int, int | None]]] = {}
         for price in prices:
             insort(
                 self._entries.setdefault((price.kind, price.unit, price.node_id, price.type), []),
                 (price.start, price.billionths),
+                key=lambda entry: entry[0],
             )
 
     def hourly(
@@ -102,8 +104,8 @@ class PriceBook:
         for node in (node_id, None):
             entries = self._entries.get((kind, unit, node, type_name), [])
             position = bisect_right(entries, at, key=lambda entry: entry[0])
-            if position:
-                return entries[position - 1][1]
+            if position and (price := entries[position - 1][1]) is not None:
+                return price
         return None
 
 

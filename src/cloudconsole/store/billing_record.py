@@ -12,11 +12,19 @@ from sqlalchemy import Connection, func, insert, literal, literal_column, select
 
 from cloudconsole.core.billing import CostKey, Entry, divide, total_cost
 from cloudconsole.core.billing_hours import month_of, month_start
-from cloudconsole.core.pricing import Price, PriceBook
+from cloudconsole.core.pricing import Price, PriceBook, clock_hour
 from cloudconsole.core.resources import PRICED_UNITS, Amounts
 from cloudconsole.store.counters import RAM_GB_SQL, Resource, amounts_of
 from cloudconsole.store.sql import in_values, insert_rows
-from cloudconsole.store.tables import billing_entries, billing_state, former_names, price_entries, resources, totals
+from cloudconsole.store.tables import (
+    billing_entries,
+    billing_state,
+    former_names,
+    price_entries,
+    prices,
+    resources,
+    totals,
+)
 
 Change = tuple[Resource | None, Resource | None]
 """A resource before and after a change."""
@@ -59,7 +67,7 @@ def record_resources(connection: Connection, changes: Iterable[Change], now: int
     if not billable:
         return
     state = billing_state_at(connection, now, zone)
-    rows = [row for before, after in billable for row in _entry_rows(connection, before, after, now)]
+    rows = [row for before, after in billable for row in _entry_rows(connection, before, after, now, zone)]
     _write(connection, rows, state, zone)
 
 
@@ -72,6 +80,8 @@ def record_added(connection: Connection, added: Sequence[Resource], now: int, zo
         for row in added
         if row["ended_at"] is None and row["started_at"] >= open_from and row["kind"] in PRICED_UNITS
     }
+    known = billing_entries.c.resource_id
+    plain -= set(connection.scalars(select(known).where(in_values(connection, known, plain))) if plain else ())
     if plain:
         columns = resources.c
         values = {
@@ -93,41 +103,61 @@ def record_added(connection: Connection, added: Sequence[Resource], now: int, zo
 
 
 def _entry_rows(
-    connection: Connection, before: Resource | None, after: Resource | None, now: int
+    connection: Connection, before: Resource | None, after: Resource | None, now: int, zone: tzinfo
 ) -> Iterator[dict[str, Any]]:
     if before is None and after is not None:
-        yield from _life(after, now)
+        yield from _life(after, now, not_before=_removed_at(connection, after))
     elif before is not None and after is None:
-        yield from _removal(before, now)
+        yield from _removal(before, now, zone)
     elif before is not None and after is not None:
         if (before["tenant_id"], before["kind"]) != (after["tenant_id"], after["kind"]):
-            yield from _removal(before, now)
-            yield from _life(after, now)
-        elif before["started_at"] != after["started_at"]:
-            yield from (_negated(row, now) for row in _history(connection, before))
-            yield from _life(after, now)
+            # Another tenant pays from this hour on.
+            yield from _removal(before, now, zone)
+            yield from _life(after, now, not_before=now)
         else:
+            if before["started_at"] != after["started_at"]:
+                yield from _moved_start(connection, before, after["started_at"], now)
             yield from _difference(connection, before, after, now)
 
 
-def _life(resource: Resource, now: int) -> Iterator[dict[str, Any]]:
-    yield _row(resource, "start", 1, resource["started_at"], now)
-    if resource["ended_at"] is not None:
-        yield _row(resource, "end", -1, resource["ended_at"], now, is_end=1)
+def _life(resource: Resource, now: int, *, not_before: int = 0) -> Iterator[dict[str, Any]]:
+    started, ended = max(resource["started_at"], not_before), resource["ended_at"]
+    if ended is not None and ended < started:
+        yield _row(resource, "start", 0, resource["started_at"], now)
+        return
+    yield _row(resource, "start", 1, started, now)
+    if ended is not None:
+        yield _row(resource, "end", -1, ended, now, is_end=1)
 
 
-def _removal(resource: Resource, now: int) -> Iterator[dict[str, Any]]:
-    """End a removed resource now, unless it has ended; one that has not started never ran."""
+def _removed_at(connection: Connection, resource: Resource) -> int:
+    """Return when a resource of the same tenant and id was removed: its hours have been billed; 0 if there is none."""
+    columns = billing_entries.c
+    query = select(func.max(columns.recorded_at)).where(
+        columns.tenant_id == resource["tenant_id"], columns.resource_id == resource["id"], columns.event == "remove"
+    )
+    return connection.scalar(query) or 0
+
+
+def _removal(resource: Resource, now: int, zone: tzinfo) -> Iterator[dict[str, Any]]:
+    """Remove a resource, from this hour on, as an estimate does; one that has not started never ran."""
     started, ended = resource["started_at"], resource["ended_at"]
-    if ended is not None and ended <= now:
+    if ended is not None and ended < clock_hour(now, zone).start:
         yield _row(resource, "remove", 0, now, now)
         return
     if ended is not None:
         yield _row(resource, "remove", 1, ended, now, is_end=1)
-    if started > now:
-        yield _row(resource, "remove", -1, started, now)
-    else:
-        yield _row(resource, "remove", -1, now, now, is_end=1)
+    moment = max(started, now if ended is None else min(ended, now))
+    yield _row(resource, "remove", -1, moment, now)
+
+
+def _moved_start(connection: Connection, resource: Resource, start: int, now: int) -> Iterator[dict[str, Any]]:
+    """Let a resource start at another time: earlier with its first state, later with the one it had then."""
+    entries = [row for row in _history(connection, resource) if not row["is_end"]]
+    first = min((row["at"] for row in entries), default=start)
+    moved = [row for row in entries if row["at"] <= max(first, start)]
+    yield from (_negated(row, now) for row in moved)
+    yield from (_negated(row, now, factor=1, at=start) for row in moved)
 
 
 def _difference(connection: Connection, before: Resource, after: Resource, now: int) -> Iterator[dict[str, Any]]:
@@ -179,16 +209,12 @@ def _history(connection: Connection, resource: Resource) -> list[dict[str, Any]]
     return rows[first:]
 
 
-def _negated(row: dict[str, Any], now: int) -> dict[str, Any]:
-    amounts = {name: -row[name] for name in _AMOUNTS}
-    again = {
-        "event": "change",
-        "counts_from": row["at"],
-        "correction": "0",
-        "recorded_at": now,
-        "skips_hour": row["is_end"],
-    }
-    return {name: value for name, value in row.items() if name != "id"} | again | amounts
+def _negated(row: dict[str, Any], now: int, *, factor: int = -1, at: int | None = None) -> dict[str, Any]:
+    """Return an entry that undoes another one, or repeats it at another time."""
+    moment = row["at"] if at is None else at
+    kept = {name: value for name, value in row.items() if name != "id"}
+    changed = {"event": "change", "at": moment, "counts_from": moment, "correction": "0", "recorded_at": now}
+    return kept | changed | {"skips_hour": row["is_end"]} | {name: factor * row[name] for name in _AMOUNTS}
 
 
 def _size(resource: Resource) -> tuple[Any, ...]:
@@ -251,55 +277,99 @@ def _signed(row: Any) -> Amounts:
 
 # Prices
 
+PriceKey = tuple[Any, ...]
+"""Kind, unit, node and type."""
 
-def known_prices(connection: Connection, before: int | None = None) -> list[Price]:
-    """Return the prices as they are known, or were known before a time."""
+
+def known_prices(connection: Connection) -> list[Price]:
+    """Return all prices as they are known now."""
     columns = price_entries.c
-    query = select(
-        columns.kind, columns.unit, columns.node_id, columns.start, columns.billionths, columns.type
-    ).order_by(columns.id)
-    if before is not None:
-        query = query.where(columns.known_from < before)
-    return prices_of(connection.execute(query))
+    names = ("kind", "unit", "node_id", "start", "billionths", "type", "is_cancelled")
+    return prices_of(connection.execute(select(*(columns[name] for name in names)).order_by(columns.id)))
 
 
 def prices_of(rows: Iterable[Any]) -> list[Price]:
-    """Return the prices that remain of entries in their order; a later entry replaces an earlier one."""
-    last = {
-        (kind, unit, node_id, start, type_name): billionths
-        for kind, unit, node_id, start, billionths, type_name in rows
-    }
-    return [
-        Price(kind, unit, node_id, start, billionths, type_name)
-        for (kind, unit, node_id, start, type_name), billionths in last.items()
-        if billionths is not None
-    ]
+    """Return the prices of entries in their order: kind, unit, node, start, billionths, type, is_cancelled."""
+    last = {(*row[:4], row[5]): row for row in rows}
+    return [Price(*row[:6]) for row in last.values() if not row[6]]
 
 
 def record_prices(
     connection: Connection, changes: Iterable[tuple[Row | None, Row | None]], now: int, zone: tzinfo
 ) -> None:
-    """Record new, changed and removed prices, and correct closed months that they concern."""
-    rows = [row for before, after in changes for row in _price_rows(before, after, now)]
-    if not rows:
+    """Record new, changed and removed prices, with or before the change of the table, and correct closed months.
+
+    A price that is added or changed applies from its start, also in the past. One that is removed, or whose start is
+    moved, has applied until now.
+    """
+    pairs = list(changes)
+    if not pairs:
         return
     state = billing_state_at(connection, now, zone)
-    for row in rows:
-        row["known_from"] = max(now, state.closed_until) if row["start"] < state.closed_until else now
-    is_backdated = any(row["start"] < state.closed_until for row in rows)
-    before_book = PriceBook(known_prices(connection)) if is_backdated else None
+    known = known_prices(connection)
+    rows = [row for before, after in pairs for row in _price_rows(before, after, now)]
+    keys = {_price_key(row) for pair in pairs for row in pair if row is not None}
+    written = {_place(after) for _, after in pairs if after is not None}
+    gone = {_place(before) for before, _ in pairs if before is not None} - written
+    rows += _present_rows(connection, keys, gone, [*known, *_as_prices(rows)], now)
     insert_rows(connection, price_entries, rows)
-    if before_book is not None:
-        after_book = PriceBook(known_prices(connection))
-        _correct_prices(connection, {row["kind"] for row in rows}, (before_book, after_book), state, now, zone)
+    if any(row["start"] < state.closed_until for row in rows):
+        books = PriceBook(known), PriceBook(known_prices(connection))
+        _correct_prices(connection, {row["kind"] for row in rows}, books, state, now, zone)
+
+
+def _price_key(row: Row) -> PriceKey:
+    return row["kind"], row["unit"], row["node_id"], row["type"]
 
 
 def _price_rows(before: Row | None, after: Row | None, now: int) -> Iterator[dict[str, Any]]:
-    names = ("kind", "unit", "node_id", "type", "start")
-    if before is not None and (after is None or any(before[name] != after[name] for name in names)):
-        yield {name: before[name] for name in names} | {"billionths": None, "known_from": now}
-    if after is not None:
-        yield {name: after[name] for name in names} | {"billionths": after["billionths"], "known_from": now}
+    is_same = before is not None and after is not None and _place(before) == _place(after)
+    if before is not None and not is_same and before["start"] > now:
+        yield _price_entry(before, before["start"], None, now, is_cancelled=1)
+    if after is not None and not (is_same and before and before["billionths"] == after["billionths"]):
+        yield _price_entry(after, after["start"], after["billionths"], now)
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return *_price_key(row), row["start"]
+
+
+def _price_entry(row: Row, start: int, billionths: int | None, now: int, *, is_cancelled: int = 0) -> dict[str, Any]:
+    return {
+        **{name: row[name] for name in ("kind", "unit", "node_id", "type")},
+        "start": start,
+        "billionths": billionths,
+        "is_cancelled": is_cancelled,
+        "known_from": now,
+    }
+
+
+def _as_prices(rows: list[dict[str, Any]]) -> list[Price]:
+    return prices_of(
+        [row["kind"], row["unit"], row["node_id"], row["start"], row["billionths"], row["type"], row["is_cancelled"]]
+        for row in rows
+    )
+
+
+def _present_rows(
+    connection: Connection, keys: set[PriceKey], gone: set[PriceKey], recorded: list[Price], now: int
+) -> Iterator[dict[str, Any]]:
+    """Yield what applies from now on where the record says otherwise; `gone` is removed, but may still be there."""
+    columns = prices.c
+    query = select(columns.kind, columns.unit, columns.node_id, columns.type, columns.start, columns.billionths)
+    table = [dict(row) for row in connection.execute(query.where(columns.start <= now)).mappings()]
+    for key in keys:
+        rows = [row for row in table if _price_key(row) == key and _place(row) not in gone]
+        actual = max(rows, key=lambda row: row["start"])["billionths"] if rows else None
+        # A later entry of the same start replaces an earlier one.
+        starts = {
+            price.start: price.billionths
+            for price in recorded
+            if (price.kind, price.unit, price.node_id, price.type) == key and price.start <= now
+        }
+        if (starts[max(starts)] if starts else None) != actual:
+            named = dict(zip(("kind", "unit", "node_id", "type"), key, strict=True))
+            yield _price_entry(named, now, actual, now)
 
 
 def _correct_prices(

@@ -14,15 +14,15 @@ from cloudconsole.backends.embedded.costs import EmbeddedCosts
 from cloudconsole.core.billing_hours import month_of, month_start, spans
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import CloudCredentials, Tenant
-from cloudconsole.core.pricing import Price, PriceBook, format_amount
+from cloudconsole.core.pricing import Price, PriceBook, clock_hour, format_amount
 from cloudconsole.core.resources import Amounts
 from cloudconsole.operator.entities import NODES, PRICES, RESOURCES, TENANTS
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.extension_records import Forecast
-from cloudconsole.store.billing_record import disagreements
+from cloudconsole.store.billing_record import disagreements, record_resources
 from cloudconsole.store.tables import billing_entries, billing_state, former_names, prices
-from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, SmallCloud
+from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -49,8 +49,10 @@ class Operator:
         self.lives: dict[str, Life] = {}
         self.gone: list[Life] = []
         self.count = 0
+        self.timeline: dict[tuple[str, int | None], dict[int, int | None]] = {}
         for kind, unit in (("volume", "gb"), ("loadbalance", "each")):
             self.act(PRICES.add, {"kind": kind, "unit": unit, "from": format_utc(0), "price": "0.25"})
+            self.note_price(kind, None, 0, 250_000_000)
 
     def act(self, verb: Any, *arguments: Any) -> bool:
         try:
@@ -114,34 +116,59 @@ class Operator:
         name, life = chosen
         if self.act(RESOURCES.remove, name):
             del self.lives[name]
-            if life.end is None or life.end > self.now:
-                life.end = self.now
-            if life.states[0][0] <= self.now:
+            hour = clock_hour(self.now, self.zone).start
+            if life.end is None or life.end >= hour:
+                life.end = hour - 1
+            if life.states[0][0] <= life.end:
                 self.gone.append(life)
 
     def price(self) -> None:
         kind, unit = self.rng.choice([("volume", "gb"), ("loadbalance", "each")])
         node = self.rng.choice([None, *NODE_IDS])
         price = f"{self.rng.randrange(1, 10**9) / 10**9:.9f}"
-        values = {"kind": kind, "unit": unit, "from": format_utc(max(1, self.moment())), "price": price}
-        self.act(PRICES.add, values | ({"node": node} if node else {}))
-        if self.rng.random() < 0.3:
-            with operator_transaction(self.cloud.engine, actor="tests", now=self.now, zone=self.zone) as tx:
-                keys = [PRICES.key_of(record) for record in PRICES.list(tx)]
-            key = self.rng.choice([key for key in keys if "1970-01-01T00:00:00Z" not in key] or [""])
-            if key:
-                self.act(PRICES.change, key, {"price": price}) if self.rng.random() < 0.5 else self.act(
-                    PRICES.remove, key
-                )
+        start = max(1, self.moment())
+        values = {"kind": kind, "unit": unit, "from": format_utc(start), "price": price}
+        if self.act(PRICES.add, values | ({"node": node} if node else {})):
+            self.note_price(kind, NODE_IDS.get(node or ""), start, int(Decimal(price) * 10**9))
+        with operator_transaction(self.cloud.engine, actor="tests", now=self.now, zone=self.zone) as tx:
+            records = [record for record in PRICES.list(tx) if record["from"] != format_utc(0)]
+        if not records or self.rng.random() < 0.5:
+            return
+        record = self.rng.choice(records)
+        place = record["kind"], NODE_IDS.get(record.get("node") or ""), at(record["from"].rstrip("Z"))
+        if self.rng.random() < 0.5:
+            if self.act(PRICES.change, PRICES.key_of(record), {"price": price}):
+                self.note_price(*place, int(Decimal(price) * 10**9))
+        elif self.act(PRICES.remove, PRICES.key_of(record)):
+            if place[2] > self.now:
+                del self.timeline[place[:2]][place[2]]
+            self.note_present(*place[:2])
+
+    def note_price(self, kind: str, node: int | None, start: int, billionths: int) -> None:
+        self.timeline.setdefault((kind, node), {})[start] = billionths
+        self.note_present(kind, node)
+
+    def note_present(self, kind: str, node: int | None) -> None:
+        """From now on, what the table says applies."""
+        with self.cloud.engine.connect() as connection:
+            found = connection.execute(
+                select(prices).where(prices.c.kind == kind, prices.c.start <= self.now)
+            ).mappings()
+            actual = {row["start"]: row["billionths"] for row in found if row["node_id"] == node}
+        noted = {start: value for start, value in self.timeline.get((kind, node), {}).items() if start <= self.now}
+        current = actual[max(actual)] if actual else None
+        if (noted[max(noted)] if noted else None) != current:
+            self.timeline.setdefault((kind, node), {})[self.now] = current
 
     def simulated(self) -> int:
         """The cost of all hours up to now, with what is known now."""
-        with self.cloud.engine.connect() as connection:
-            columns = prices.c
-            rows = connection.execute(
-                select(columns.kind, columns.unit, columns.node_id, columns.start, columns.billionths, columns.type)
-            )
-            book = PriceBook([Price(*row) for row in rows if row[3] <= self.now])
+        units: dict[str, Any] = {"volume": "gb", "loadbalance": "each"}
+        book = PriceBook(
+            Price(kind, units[kind], node, start, value)  # type: ignore[arg-type]
+            for (kind, node), starts in self.timeline.items()
+            for start, value in starts.items()
+            if start <= self.now
+        )
         total = 0
         for life in [*self.lives.values(), *self.gone]:
             start = life.states[0][0]
@@ -227,6 +254,119 @@ def test_a_first_load_has_its_history(story: Story) -> None:
     story.price("2026-11-10", "0.01")
     story.volume("2026-11-10", started="2026-10-31T22:30:00Z")
     assert story.months("2026-11-10T00:10:00")["2026-10"] == "0.20"
+    story.act("2026-11-10T00:20:00", PRICES.change, "volume/gb/2026-01-01T00:00:00Z", {"price": "0.02"})
+    assert story.months("2026-11-10T00:30:00")["2026-10"] == "0.40"
+    story.volume("2026-12-03", "later")
+    assert story.months("2026-12-04")["2026-10"] == "0.40"
+    story.volume("2027-01-03", "last")
+    assert story.months("2027-01-04")["2026-10"] == "0.40"
+
+
+NODE_PRICE = {"kind": "volume", "unit": "gb", "node": "north", "from": "2026-01-01T00:00:00Z", "price": "0.05"}
+NODE_KEY = "volume/gb/2026-01-01T00:00:00Z/north"
+
+
+@pytest.mark.parametrize("removed", ["2026-11-01T03:00:00", "2026-12-05"], ids=["open month", "closed month"])
+@pytest.mark.parametrize("has_general_price", [False, True])
+def test_a_price_that_is_removed_has_applied(story: Story, removed: str, has_general_price: bool) -> None:
+    if has_general_price:
+        story.price("2026-10-01", "0.01")
+    story.act("2026-10-01", PRICES.add, NODE_PRICE)
+    story.volume("2026-11-01T00:10:00")
+    story.act("2026-11-01T02:10:00", RESOURCES.remove, "v")
+    story.act(removed, PRICES.remove, NODE_KEY)
+    months = story.months("2026-12-10")
+    assert (months["2026-11"], months["2026-12"]) == ("1.00", "0.00")
+    assert run(story.costs.summary(ACME, "north")).record[-1].amount == "1.00"
+
+
+def test_a_price_that_starts_later_has_applied_until_then(story: Story) -> None:
+    story.act("2026-10-01", PRICES.add, NODE_PRICE)
+    story.volume("2026-11-01T00:10:00")
+    story.act("2026-11-01T02:10:00", RESOURCES.remove, "v")
+    story.act("2026-11-05", PRICES.change, NODE_KEY, {"from": "2026-11-04T00:00:00Z"})
+    assert story.months("2026-11-10")["2026-11"] == "1.00"
+
+
+def test_a_removed_price_leaves_the_one_before(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.price("2026-10-01", "0.02", "2026-11-01T02:00:00Z")
+    story.volume("2026-11-01T00:10:00")
+    story.act("2026-11-01T03:30:00", PRICES.remove, "volume/gb/2026-11-01T02:00:00Z")
+    # Two hours at 0.10, one at 0.20, and again 0.10 from the hour of the removal on.
+    assert story.months("2026-11-01T04:30:00")["2026-11"] == "0.60"
+
+
+def test_a_future_price_can_be_cancelled(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.price("2026-10-01", "0.02", "2026-11-01T02:00:00Z")
+    story.act("2026-10-20", PRICES.remove, "volume/gb/2026-11-01T02:00:00Z")
+    story.volume("2026-11-01T00:10:00")
+    assert story.months("2026-11-01T04:30:00")["2026-11"] == "0.50"
+
+
+def test_several_prices_in_one_hour_correct_an_end_once(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    for start in ("12:20", "12:30", "12:50"):
+        story.price("2026-10-01", f"0.{start[3:]}", f"2026-11-15T{start}:00Z")
+    for kind in ("loadbalance", "image"):
+        unit = "gb" if kind == "image" else "each"
+        values = {"kind": kind, "unit": unit, "from": "2026-11-15T12:40:00Z", "price": "9"}
+        story.act("2026-10-01", PRICES.add, values)
+    story.volume("2026-11-15T12:05:00")
+    story.act("2026-11-15T12:10:00", RESOURCES.end, "v")
+    story.volume("2026-11-15T12:05:00", "w")
+    story.act("2026-11-15T12:25:00", RESOURCES.end, "w")
+    assert story.months("2026-11-15T13:10:00")["2026-11"] == "2.10"
+
+
+def volume_row(**changes: Any) -> dict[str, Any]:
+    row = {"id": "v", "tenant_id": ACME.id, "kind": "volume", "name": "v", "node_id": 1, "vcpus": 0, "ram_mb": 0}
+    return {**row, "disk_gb": 0, "size_gb": 10, "started_at": at("2026-10-31T20:00:00"), "ended_at": None, **changes}
+
+
+def test_a_resource_that_another_tenant_takes_over_is_billed_once(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-10-31T20:00:00")
+    with story.cloud.engine.begin() as connection:
+        changed = volume_row(), volume_row(tenant_id=RIVAL.id)
+        record_resources(connection, [changed], at("2026-11-01T05:10:00"), UTC)
+    months = story.months("2026-11-01T06:30:00")
+    assert (months["2026-10"], months["2026-11"]) == ("0.40", "0.50")
+    taken = {bill.bill_month: bill.total for bill in run(story.costs.report(RIVAL)).record}
+    assert (taken["2026-10"], taken["2026-11"]) == ("0.00", "0.20")
+
+
+@pytest.mark.parametrize(
+    ("start", "total"),
+    [("2026-11-01T01:00:00", "1.40"), ("2026-10-31T22:00:00", "1.70"), ("2026-11-01T06:00:00", "0.80")],
+)
+def test_another_start_keeps_later_changes(story: Story, start: str, total: str) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01")
+    story.act("2026-11-01T05:00:00", RESOURCES.change, "v", {"size": 20})
+    before = volume_row(size_gb=20, started_at=at("2026-11-01"))
+    with story.cloud.engine.begin() as connection:
+        record_resources(connection, [(before, before | {"started_at": at(start)})], at("2026-11-01T09:10:00"), UTC)
+    months = story.months("2026-11-01T09:30:00")
+    assert Decimal(months["2026-10"] or 0) + Decimal(months["2026-11"] or 0) == Decimal(total)
+
+
+def test_an_id_that_is_used_again_is_not_billed_twice(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01")
+    story.act("2026-11-01T05:10:00", RESOURCES.remove, "v")
+    story.volume("2026-11-01T05:20:00", started="2026-11-01T00:00:00Z")
+    assert story.months("2026-11-01T06:30:00")["2026-11"] == "0.70"
+
+
+def test_a_resource_that_never_ran_does_not_count(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01", started="2026-11-03T00:00:00Z")
+    story.act("2026-11-02", RESOURCES.remove, "v")
+    story.volume("2026-11-02", "w")
+    story.cloud.clock.moment = at("2026-11-05")
+    assert run(story.costs.summary(ACME, "")).record[-1].count == 1
 
 
 def test_a_resource_that_lives_a_second_costs_an_hour(story: Story) -> None:
@@ -267,7 +407,7 @@ def test_a_removed_node_and_tenant_keep_their_costs_and_names(story: Story) -> N
     story.act("2026-11-02", NODES.add, {"name": "west"})
     story.cloud.clock.moment = at("2026-11-03")
     amounts = [run(story.costs.summary(ACME, node)).record[-1].amount for node in ("north", "west", "")]
-    assert amounts == ["0.20", "0.00", "0.20"]
+    assert amounts == ["0.10", "0.00", "0.10"]
     story.act("2026-11-03", TENANTS.remove, "acme")
     story.act("2026-11-03", TENANTS.add, {"name": "new"})
     with story.cloud.engine.connect() as connection:

@@ -1,6 +1,7 @@
 """Costs over time from the record in the store."""
 
 import math
+from bisect import bisect_right
 from datetime import tzinfo
 from typing import Final, NamedTuple
 
@@ -23,10 +24,12 @@ from cloudconsole.spec.extension_records import ConsumptionSummaryItem, Forecast
 from cloudconsole.store.base import Reader, RowTuple, Snapshot
 from cloudconsole.store.billing_record import prices_of
 
-_STATE: Final = "SELECT complete_since, closed_until FROM billing_state"
+_STATE: Final = "SELECT complete_since, recording_since, closed_until FROM billing_state"
 _FIRST: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ?"
 _NEXT: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ? AND counts_from > ?"
-_PRICES: Final = "SELECT kind, unit, node_id, start, billionths, type, known_from FROM price_entries ORDER BY id"
+_PRICES: Final = """
+    SELECT kind, unit, node_id, start, billionths, type, is_cancelled, known_from FROM price_entries ORDER BY id
+"""
 _CORRECTIONS: Final = """
     SELECT kind, node_id, type, counts_from, correction FROM billing_entries
     WHERE tenant_id = ? AND correction <> '0'
@@ -36,12 +39,10 @@ _ENDS: Final = """
     WHERE tenant_id = ? AND skips_hour = 1 AND counts_from >= ? AND counts_from < ?
 """
 _COUNTS: Final = """
-    SELECT kind, node_id, COUNT(DISTINCT resource_id) FROM billing_entries
-    WHERE tenant_id = ? AND items > 0 AND counts_from <= ? GROUP BY kind, node_id
-"""
-_COUNTS_ANYWHERE: Final = """
-    SELECT kind, 0, COUNT(DISTINCT resource_id) FROM billing_entries
-    WHERE tenant_id = ? AND items > 0 AND counts_from <= ? GROUP BY kind
+    SELECT kind, COUNT(*) FROM (
+        SELECT kind, resource_id, SUM(items * ((:end - counts_from) / 3600 + 1 - skips_hour)) AS hours
+        FROM billing_entries WHERE tenant_id = :tenant AND counts_from < :end {only} GROUP BY kind, resource_id
+    ) AS lives WHERE hours > 0 GROUP BY kind
 """
 _NODE: Final = (
     "SELECT id FROM nodes WHERE name = ? UNION ALL SELECT id FROM former_names WHERE thing = 'node' AND name = ?"
@@ -87,7 +88,7 @@ class EmbeddedCosts:
             total = sum(cost.billionths for cost in history.costs if start <= cost.start < end) if history else 0
             is_complete = history is not None and history.complete_since <= start
             rows.append(MonthlyBill(self._label(start), format_amount(total) if is_known else None, is_complete))
-        return CacheableResult(rows, history.expires_at if history else math.inf)
+        return CacheableResult(rows, history.expires_at if history else month_start(year, month + 1, self._zone))
 
     async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]:
         now = self._clock.now()
@@ -95,12 +96,10 @@ class EmbeddedCosts:
         if history is None:
             kinds: list[SummaryType] = [*PRICED_UNITS, "allcategories"]
             return CacheableResult([ConsumptionSummaryItem(kind, 0, None) for kind in kinds])
-        nodes = None if not region else {row[0] for row in await self._reader.all(_NODE, (region, region))}
-        query = _COUNTS_ANYWHERE if nodes is None else _COUNTS
-        counts: dict[str, int] = {}
-        for kind, node_id, count in await self._reader.all(query, (tenant.id, math.floor(now))):
-            if nodes is None or node_id in nodes:
-                counts[kind] = counts.get(kind, 0) + count
+        nodes = None if not region else {int(row[0]) for row in await self._reader.all(_NODE, (region, region))}
+        only = "" if nodes is None else f"AND node_id IN ({', '.join(map(str, nodes)) or 'NULL'})"
+        values = {"tenant": tenant.id, "end": history.hour_end}
+        counts = {kind: int(count) for kind, count in await self._reader.all(_COUNTS.format(only=only), values)}
         amounts = dict.fromkeys(PRICED_UNITS, 0)
         for cost in history.costs:
             if nodes is None or cost.key.node_id in nodes:
@@ -116,7 +115,7 @@ class EmbeddedCosts:
         year, month = month_of(now, self._zone)
         start, end = (month_start(year, month + number, self._zone) for number in (0, 1))
         if history is None:
-            return CacheableResult(Forecast(self._label(start), None, None, None, 0, is_complete=False))
+            return CacheableResult(Forecast(self._label(start), None, None, None, 0, is_complete=False), end)
         so_far = sum(cost.billionths for cost in history.costs if cost.start >= start)
         left = sum(span.hours_from(span.start) for span in spans(history.hour_end, end, self._zone))
         hourly = sum(cost_of(key, amounts, history.book, now) for key, amounts in history.running.items())
@@ -141,9 +140,9 @@ class EmbeddedCosts:
         second, hour = math.floor(now), clock_hour(now, self._zone)
         async with self._reader.snapshot() as snapshot:
             state = await snapshot.one(_STATE)
-            complete_since, closed_until = state or (0, 0)
+            complete_since, recording_since, closed_until = state or (0, 0, 0)
             entries = await snapshot.all(_PRICES)
-            present = PriceBook(price for price in prices_of(row[:6] for row in entries) if price.start <= second)
+            present = PriceBook(price for price in prices_of(entries) if price.start <= second)
             future = [row[3] for row in entries if row[3] > second]
             first = (await snapshot.all(_FIRST, (tenant.id,)))[0][0]
             upcoming = (await snapshot.all(_NEXT, (tenant.id, second)))[0][0]
@@ -154,7 +153,8 @@ class EmbeddedCosts:
             # Also the starts of prices that were removed later: closed months may have them.
             starts = {row[3] for row in entries}
             buckets = divide(first, hour.end, self._zone, moments, starts)
-            books = _books(buckets, moments, closed_until, entries, present)
+            first_close = month_start(*_next_month(recording_since, self._zone), self._zone)
+            books = _books(buckets, moments, (first_close, closed_until), entries, present)
             costs, running = await _costs(snapshot, tenant.id, second, buckets, books)
             costs += await _late_corrections(snapshot, tenant.id, second, buckets, books, starts)
             for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (tenant.id,)):
@@ -162,27 +162,30 @@ class EmbeddedCosts:
         return History(costs, running, complete_since, present, hour.end, expires_at)
 
 
+def _next_month(second: int, zone: tzinfo) -> tuple[int, int]:
+    year, month = month_of(second, zone)
+    return year, month + 1
+
+
 def _books(
-    buckets: list[Bucket],
-    months: list[int],
-    closed_until: int,
-    entries: list[RowTuple],
-    present: PriceBook,
+    buckets: list[Bucket], months: list[int], closed: tuple[int, int], entries: list[RowTuple], present: PriceBook
 ) -> list[PriceBook]:
-    """Return the prices for each bucket: in a closed month those that were known at its end."""
-    ends = dict(zip([0, *months], [*months, 0], strict=True))
-    cached: dict[int, PriceBook] = {}
+    """Return the prices for each bucket: in a closed month those that were known at its end.
+
+    Months before the store began to record were closed together with its first one.
+    """
+    first_close, closed_until = closed
+    ends = [*months, math.inf]
+    cached: dict[float, PriceBook] = {}
     books = []
     for bucket in buckets:
-        month_end = ends[max((start for start in months if start <= bucket.start), default=0)]
-        is_closed = bool(month_end) and bucket.end <= closed_until
-        later = [row for row in entries if row[6] >= month_end and row[3] < month_end] if is_closed else []
-        if not later:
+        known_until = max(ends[bisect_right(months, bucket.start)], first_close)
+        if known_until > closed_until:
             books.append(present)
             continue
-        if month_end not in cached:
-            cached[month_end] = PriceBook(prices_of(row[:6] for row in entries if row[6] < month_end))
-        books.append(cached[month_end])
+        if known_until not in cached:
+            cached[known_until] = PriceBook(prices_of(row for row in entries if row[7] < known_until))
+        books.append(cached[known_until])
     return books
 
 
@@ -223,14 +226,19 @@ async def _late_corrections(
 ) -> list[Cost]:
     """Return the differences for resources that ended before a price began in the same hour."""
     costs = []
+    begins = [bucket.start for bucket in buckets]
+    last: dict[int, int] = {}
     for start in starts:
-        for bucket, book in zip(buckets, books, strict=True):
-            # Any price begins in the first hour of a bucket.
-            if bucket.start < start < bucket.end and start <= until:
-                for row in await snapshot.all(_ENDS, (tenant_id, bucket.start, start)):
-                    kind, node_id, type_name, *amounts, at = row
-                    entry = Entry(CostKey(kind, node_id, type_name), _amounts(*amounts), at, is_end=True)
-                    costs.append(Cost(entry.key, bucket.start, late_price_correction(entry, [bucket], book)))
+        number = bisect_right(begins, start) - 1
+        # Any price begins in the first hour of a bucket.
+        if number >= 0 and begins[number] < start <= until and start < buckets[number].end:
+            last[number] = max(start, last.get(number, start))
+    for number, start in last.items():
+        bucket, book = buckets[number], books[number]
+        for row in await snapshot.all(_ENDS, (tenant_id, bucket.start, start)):
+            kind, node_id, type_name, *amounts, at = row
+            entry = Entry(CostKey(kind, node_id, type_name), _amounts(*amounts), at, is_end=True)
+            costs.append(Cost(entry.key, bucket.start, late_price_correction(entry, [bucket], book)))
     return costs
 
 

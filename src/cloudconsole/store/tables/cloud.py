@@ -250,7 +250,8 @@ Index(
 price_entries = Table(
     "price_entries",
     CLOUD,
-    # Append-only: every price as it was set, NULL when it was removed.
+    # Append-only: from when on each price applies, NULL if there is none from then on. A price that was cancelled
+    # before its start never applies. Of entries with the same start the last one counts.
     Column("id", Integer, primary_key=True),
     Column("kind", TEXT, nullable=False),
     Column("unit", TEXT, nullable=False),
@@ -258,6 +259,7 @@ price_entries = Table(
     Column("type", TEXT),
     Column("start", BigInteger, nullable=False),
     Column("billionths", BigInteger),
+    Column("is_cancelled", Integer, nullable=False),
     # From when on it is known: months that were closed before do not have it.
     Column("known_from", BigInteger, nullable=False),
 )

@@ -33,8 +33,8 @@ _ENDS = f"""
     FROM resources WHERE kind IN {_BILLABLE} AND ended_at > :now
 """
 _PRICES = """
-    INSERT INTO price_entries (kind, unit, node_id, type, start, billionths, known_from)
-    SELECT kind, unit, node_id, type, start, billionths, 0 FROM prices ORDER BY id
+    INSERT INTO price_entries (kind, unit, node_id, type, start, billionths, is_cancelled, known_from)
+    SELECT kind, unit, node_id, type, start, billionths, 0, 0 FROM prices ORDER BY id
 """
 
 
@@ -87,6 +87,7 @@ def upgrade() -> None:
         sa.Column("type", TEXT, nullable=True),
         sa.Column("start", sa.BigInteger(), nullable=False),
         sa.Column("billionths", sa.BigInteger(), nullable=True),
+        sa.Column("is_cancelled", sa.Integer(), nullable=False),
         sa.Column("known_from", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_price_entries")),
     )
@@ -110,10 +111,14 @@ def upgrade() -> None:
 
 def _fill() -> None:
     connection = op.get_bind()
-    now = {"now": int(time.time())}
+    if connection.dialect.name == "postgresql":
+        # A server that still runs must not change anything between these statements.
+        connection.execute(sa.text("LOCK TABLE resources, prices IN SHARE ROW EXCLUSIVE MODE"))
+    is_new = connection.scalar(sa.text("SELECT 1 FROM operator_audit LIMIT 1")) is None
+    now = int(time.time())
     connection.execute(sa.text(_PRICES))
-    if connection.scalar(sa.text("SELECT 1 FROM resources LIMIT 1")):
-        connection.execute(sa.text(_STARTS), now)
-        connection.execute(sa.text(_ENDS), now)
-        state = sa.text("INSERT INTO billing_state VALUES (1, :now, :now, 0)")
-        connection.execute(state, now)
+    connection.execute(sa.text(_STARTS), {"now": now})
+    connection.execute(sa.text(_ENDS), {"now": now})
+    if not is_new:
+        # A new store knows everything, and begins to record with its first change.
+        connection.execute(sa.text("INSERT INTO billing_state VALUES (1, :now, :now, 0)"), {"now": now})
