@@ -10,12 +10,11 @@ from cloudconsole.core.billing import (
     CostKey,
     Entry,
     cost_of,
-    divide,
     late_price_correction,
     sum_up,
     unit_hours,
 )
-from cloudconsole.core.billing_hours import month_starts, spans
+from cloudconsole.core.billing_hours import Calendar, spans
 from cloudconsole.core.pricing import Price, PriceBook
 from cloudconsole.core.resources import Amounts
 from tests.core.test_billing_hours import at
@@ -62,7 +61,7 @@ def entries_of(life: Life) -> list[Entry]:
 
 def simulated(life: Life, book: PriceBook, zone: ZoneInfo) -> dict[tuple[str, int], int]:
     """The cost by kind and month start, hour by hour."""
-    months = [START, *(start for start in month_starts(START, END, zone) if start > START)]
+    months = [month.start for month in Calendar(zone).months(START, END)]
     costs: dict[tuple[str, int], int] = {}
     for span in spans(START, END, zone):
         hour = span.start
@@ -102,19 +101,19 @@ def test_sums_equal_the_simulation(seed: int, zone_name: str) -> None:
         for key, cost in simulated(life, book, zone).items():
             expected[key] = expected.get(key, 0) + cost
 
-    months = [start for start in month_starts(START, END, zone) if start > START]
+    months = [month.start for month in Calendar(zone).months(START, END)]
     starts = sorted({price.start for price in prices if START < price.start < END})
-    buckets = divide(START, END, zone, months, starts)
+    parts = Calendar(zone).divide(START, END, starts)
     entries = [entry for life in lives for entry in entries_of(life)]
     found: dict[tuple[str, int], int] = {}
-    for cost_key, uses in sum_up(entries, buckets).items():
-        for bucket, used, _ in unit_hours(Amounts(), uses, buckets):
-            month = max(start for start in [START, *months] if start <= bucket.start)
-            cost = cost_of(cost_key, used, book, bucket.end - 1)
+    for cost_key, uses in sum_up(entries, parts).items():
+        for span, used, _ in unit_hours(uses, parts):
+            month = max(start for start in months if start <= span.start)
+            cost = cost_of(cost_key, used, book, span.end - 1)
             found[cost_key.kind, month] = found.get((cost_key.kind, month), 0) + cost
     for entry in entries:
         if entry.is_end:
-            month = max(start for start in [START, *months] if start <= entry.at)
-            late = late_price_correction(entry, buckets, book)
+            month = max(start for start in months if start <= entry.at)
+            late = late_price_correction(entry, parts, book)
             found[entry.key.kind, month] = found.get((entry.key.kind, month), 0) + late
     assert {key: cost for key, cost in found.items() if cost} == {key: cost for key, cost in expected.items() if cost}

@@ -3,6 +3,7 @@
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts, Unit
@@ -84,9 +85,10 @@ class PriceBook:
                 if end is None or end > now:
                     yield Price(kind, unit, node_id, start, billionths, type_name), end
 
-    def starts(self) -> set[int]:
-        """Return all times at which a price takes effect."""
-        return {start for entries in self._entries.values() for start, _ in entries}
+    @cached_property
+    def starts(self) -> list[int]:
+        """All times at which a price takes effect, in order."""
+        return sorted({start for entries in self._entries.values() for start, _ in entries})
 
     def next_change(self, after: float) -> float:
         """Return when the first price after this time takes effect."""

@@ -31,7 +31,7 @@ from cloudconsole.operator.resource_and_price_rules import SIZES, Starts, disabl
 from cloudconsole.operator.rows_and_records import Row, resource_row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters, tables
-from cloudconsole.store.billing_record import record_added
+from cloudconsole.store.billing.resources import record_added
 from cloudconsole.store.sql import in_values, insert_rows
 from cloudconsole.store.tables import resources
 

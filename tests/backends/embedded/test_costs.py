@@ -17,11 +17,14 @@ from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.pricing import Price, PriceBook, clock_hour, format_amount
 from cloudconsole.core.resources import Amounts
 from cloudconsole.operator.entities import NODES, PRICES, RESOURCES, TENANTS
+from cloudconsole.operator.entities.resources import recount
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.extension_records import Forecast
-from cloudconsole.store.billing_record import disagreements, record_resources
-from cloudconsole.store.tables import billing_entries, billing_state, former_names, prices
+from cloudconsole.store.billing import sums
+from cloudconsole.store.billing.resources import record_resources
+from cloudconsole.store.billing.verification import differences, incorrect_record
+from cloudconsole.store.tables import billing_entries, billing_state, former_names, prices, resources
 from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
@@ -194,10 +197,11 @@ class Story:
 
     def __init__(self, cloud: SmallCloud) -> None:
         self.cloud = cloud
+        self.zone: tzinfo = UTC
         self.costs = EmbeddedCosts(cloud.reader, cloud.clock, UTC)
 
     def act(self, now: str, verb: Any, *arguments: Any) -> None:
-        with operator_transaction(self.cloud.engine, actor="tests", now=at(now), zone=UTC, force=True) as tx:
+        with operator_transaction(self.cloud.engine, actor="tests", now=at(now), zone=self.zone, force=True) as tx:
             verb(tx, *arguments)
 
     def price(self, now: str, price: str, start: str = "2026-01-01T00:00:00Z") -> None:
@@ -416,9 +420,50 @@ def test_a_removed_node_and_tenant_keep_their_costs_and_names(story: Story) -> N
     assert {tuple(row) for row in names} == {(-1, "north"), (-2, "acme")}
 
 
+@pytest.mark.parametrize("many_entries", [0, sums.MANY_ENTRIES])
+def test_a_recount_records_changes_by_something_else(
+    story: Story, many_entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums, "MANY_ENTRIES", many_entries)
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01T00:10:00")
+    with story.cloud.engine.begin() as connection:
+        connection.execute(update(resources).values(size_gb=30))
+        assert incorrect_record(connection) == ["recorded volume of tenant acme"]
+    recount(story.cloud.engine, actor="tests", now=at("2026-11-01T02:10:00"), zone=UTC)
+    with story.cloud.engine.connect() as connection:
+        assert incorrect_record(connection) == []
+    assert story.months("2026-11-01T03:10:00")["2026-11"] == "0.80"
+
+
+@pytest.mark.parametrize("many_entries", [0, sums.MANY_ENTRIES])
+def test_closed_months_keep_their_time_zone(story: Story, many_entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "MANY_ENTRIES", many_entries)
+    story.price("2026-09-01", "0.01")
+    story.volume("2026-10-31T23:30:00")
+    assert story.months("2026-11-01T00:30:00")["2026-10"] == "0.10"
+    # Still at half past midnight in Berlin, October has ended an hour before.
+    story.costs = EmbeddedCosts(story.cloud.reader, story.cloud.clock, ZoneInfo("Europe/Berlin"))
+    before = story.months("2026-11-01T01:30:00")
+    assert (before["2026-10"], before["2026-11"]) == ("0.10", "0.20")
+    story.zone = ZoneInfo("Europe/Berlin")
+    story.act("2026-11-01T01:40:00", RESOURCES.change, "v", {"size": 20})
+    assert story.months("2026-11-30T22:30:00")["2026-11"] == "143.70"
+    assert story.months("2026-11-30T23:30:00")["2026-11"] == "143.70"
+    story.zone = UTC
+    story.act("2026-12-02", RESOURCES.end, "v")
+    story.costs = EmbeddedCosts(story.cloud.reader, story.cloud.clock, UTC)
+    months = story.months("2026-12-05")
+    assert (months["2026-10"], months["2026-11"], months["2026-12"]) == ("0.10", "143.70", "5.20")
+
+
 @pytest.mark.parametrize("zone_name", ["UTC", "Europe/Berlin", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_random_history_is_exact_and_closed_months_stay(cloud: SmallCloud, seed: int, zone_name: str) -> None:
+@pytest.mark.parametrize("many_entries", [10, sums.MANY_ENTRIES])
+def test_a_random_history_is_exact_and_closed_months_stay(
+    cloud: SmallCloud, many_entries: int, seed: int, zone_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums, "MANY_ENTRIES", many_entries)
     zone = ZoneInfo(zone_name)
     operator = Operator(cloud, random.Random(f"{seed} {zone_name}"), zone, at("2026-01-20"))
     costs = EmbeddedCosts(cloud.reader, cloud.clock, zone)
@@ -433,7 +478,7 @@ def test_a_random_history_is_exact_and_closed_months_stay(cloud: SmallCloud, see
         if month_of(operator.now, zone) != (2026, 1):
             closed |= totals
     with cloud.engine.connect() as connection:
-        assert disagreements(connection) == []
+        assert differences(connection) == []
     summary = run(costs.summary(ACME, "")).record
     assert summary[-1].amount == format_amount(operator.simulated())
     by_node = [run(costs.summary(ACME, node)).record[-1].amount for node in NODE_IDS]

@@ -30,7 +30,9 @@ from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_only_engine
-from cloudconsole.store.billing_record import record_prices, record_resources, retain_name
+from cloudconsole.store.billing.entries import retain_name
+from cloudconsole.store.billing.prices import record_prices
+from cloudconsole.store.billing.resources import record_resources
 from cloudconsole.store.sql import allow_idle_transaction
 
 MAX_AUDITED_RESOURCES: Final = 10_000

@@ -17,7 +17,7 @@ from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unp
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
-from cloudconsole.store.billing_record import record_prices
+from cloudconsole.store.billing.prices import record_prices
 from cloudconsole.store.tables import nodes, prices, resources
 
 

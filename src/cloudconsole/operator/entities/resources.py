@@ -34,7 +34,9 @@ from cloudconsole.operator.resource_and_price_rules import disabled_error
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters, tables
-from cloudconsole.store.billing_record import record_resources, retain_name
+from cloudconsole.store.billing.entries import retain_name
+from cloudconsole.store.billing.resources import record_resources
+from cloudconsole.store.billing.verification import correct_record, incorrect_record
 from cloudconsole.store.sql import ordered_search, starts_with, unindexed
 
 _MANY_RUNNING: Final = 100_000
@@ -203,10 +205,11 @@ class Nodes(EntityType):
 
 
 def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
-    """Recompute all counters if any is wrong; return the number of wrong ones."""
+    """Recompute all counters if any is wrong, correct the billing record, and return the number of wrong ones."""
     with operator_transaction(engine, actor=actor, now=now, zone=zone) as tx:
-        wrong = counters.incorrect_counters(tx.connection)
+        wrong = [*counters.incorrect_counters(tx.connection), *incorrect_record(tx.connection)]
         if wrong:
             counters.recount_all(tx.connection)
+            correct_record(tx.connection, now, zone)
             record_change(tx, "recount", "totals", None, {"wrong": len(wrong)})
     return len(wrong)

@@ -21,7 +21,7 @@ from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
-from cloudconsole.store.billing_record import retain_name
+from cloudconsole.store.billing.entries import retain_name
 
 
 class Tenants(EntityType):

@@ -17,6 +17,7 @@ from cloudconsole.server.doctor.sqlite import access_problem_at, lock_findings, 
 from cloudconsole.spec.records import BillableType
 from cloudconsole.store import counters
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, read_only_engine
+from cloudconsole.store.billing.verification import incorrect_record
 from cloudconsole.store.migrations import is_compatible, known_revisions
 from cloudconsole.store.sql import is_lock_error
 from cloudconsole.store.sqlite.backup import find_corruption
@@ -88,7 +89,7 @@ def _test_marker(case: DoctorContext) -> Iterator[Finding]:
 
 def check_totals(case: DoctorContext) -> Iterator[Finding]:
     with read_connection(case, "cloud") as connection:
-        wrong = counters.incorrect_counters(connection)
+        wrong = [*counters.incorrect_counters(connection), *incorrect_record(connection)]
     if wrong:
         yield problem(
             f"{len(wrong)} totals do not match the resources, such as {wrong[0]}: usage and costs are wrong",

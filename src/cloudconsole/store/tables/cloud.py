@@ -12,6 +12,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     false,
+    literal_column,
 )
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
@@ -21,6 +22,8 @@ CLOUD = MetaData(naming_convention=NAMING_CONVENTION)
 
 NO_NODE = 0
 """`totals.node_id` of resources without a node."""
+
+BILLED_AMOUNTS = ("items", "vcpus", "ram_gb", "size_gb")
 
 
 def _disabled() -> Column[bool]:
@@ -235,9 +238,13 @@ billing_entries = Table(
     Column("kind", TEXT, nullable=False),
     Column("node_id", Integer),
     Column("type", TEXT),
-    *(Column(name, BigInteger, nullable=False) for name in ("items", "vcpus", "ram_gb", "size_gb")),
+    *(Column(name, BigInteger, nullable=False) for name in BILLED_AMOUNTS),
     Index(None, "tenant_id", "counts_from"),
-    Index(None, "tenant_id", "resource_id", "id"),
+)
+is_removal = billing_entries.c.event == literal_column("'remove'")
+"""A literal: SQLite uses a partial index only for the same text."""
+Index(
+    "ix_billing_entries_removals", billing_entries.c.resource_id, sqlite_where=is_removal, postgresql_where=is_removal
 )
 _has_correction = billing_entries.c.correction != "0"
 Index(
@@ -272,8 +279,31 @@ billing_state = Table(
     # Hours before are unknown; 0 for a store that has recorded everything.
     Column("complete_since", BigInteger, nullable=False),
     Column("recording_since", BigInteger, nullable=False),
-    # Months before are closed.
-    Column("closed_until", BigInteger, nullable=False),
+    # Of the open months and their sums.
+    Column("time_zone", TEXT, nullable=False),
+)
+
+billing_closings = Table(
+    "billing_closings",
+    CLOUD,
+    # Append-only: months that end until then, and after the closing before, were closed in this time zone.
+    Column("until", BigInteger, primary_key=True, autoincrement=False),
+    Column("time_zone", TEXT, nullable=False),
+)
+
+monthly_sums = Table(
+    "monthly_sums",
+    CLOUD,
+    # Sums over the billing entries of a month, or of a part of it in which hours do not shift, so that reports need not
+    # read them all: the changes, and the changes times the hours from `start` until they count.
+    Column("tenant_id", Integer, primary_key=True, autoincrement=False),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", TEXT, primary_key=True),
+    # 0 and "" for none: no column of a primary key is NULL.
+    Column("node_id", Integer, primary_key=True, autoincrement=False),
+    Column("type", TEXT, primary_key=True),
+    *(Column(f"{name}{suffix}", BigInteger, nullable=False) for suffix in ("", "_delay") for name in BILLED_AMOUNTS),
+    sqlite_with_rowid=False,
 )
 
 former_names = Table(

@@ -63,11 +63,14 @@ def upgrade() -> None:
     op.create_index(
         op.f("ix_billing_entries_tenant_id_counts_from"), "billing_entries", ["tenant_id", "counts_from"], unique=False
     )
+    removals = sa.text("event = 'remove'")
     op.create_index(
-        op.f("ix_billing_entries_tenant_id_resource_id_id"),
+        "ix_billing_entries_removals",
         "billing_entries",
-        ["tenant_id", "resource_id", "id"],
+        ["resource_id"],
         unique=False,
+        sqlite_where=removals,
+        postgresql_where=removals,
     )
     corrections = sa.text("correction != '0'")
     op.create_index(
@@ -96,8 +99,26 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("complete_since", sa.BigInteger(), nullable=False),
         sa.Column("recording_since", sa.BigInteger(), nullable=False),
-        sa.Column("closed_until", sa.BigInteger(), nullable=False),
+        sa.Column("time_zone", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_billing_state")),
+    )
+    op.create_table(
+        "billing_closings",
+        sa.Column("until", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("time_zone", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("until", name=op.f("pk_billing_closings")),
+    )
+    amounts = [f"{name}{suffix}" for suffix in ("", "_delay") for name in ("items", "vcpus", "ram_gb", "size_gb")]
+    op.create_table(
+        "monthly_sums",
+        sa.Column("tenant_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("start", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("node_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("type", TEXT, nullable=False),
+        *(sa.Column(name, sa.BigInteger(), nullable=False) for name in amounts),
+        sa.PrimaryKeyConstraint("tenant_id", "start", "kind", "node_id", "type", name=op.f("pk_monthly_sums")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "former_names",
@@ -120,5 +141,6 @@ def _fill() -> None:
     connection.execute(sa.text(_STARTS), {"now": now})
     connection.execute(sa.text(_ENDS), {"now": now})
     if not is_new:
-        # A new store knows everything, and begins to record with its first change.
-        connection.execute(sa.text("INSERT INTO billing_state VALUES (1, :now, :now, 0)"), {"now": now})
+        # A new store knows everything, and begins to record with its first change. In this one, the first change sums
+        # up the entries, in the time zone of the settings.
+        connection.execute(sa.text("INSERT INTO billing_state VALUES (1, :now, :now, '')"), {"now": now})

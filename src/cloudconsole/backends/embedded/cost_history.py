@@ -1,0 +1,202 @@
+"""A tenant's costs up to now, from the record in the store.
+
+Only tenants with many entries have sums by month. A month in which prices changed, and one whose sums are in another
+time zone, is computed from its entries also for them.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Iterable
+from datetime import tzinfo
+from typing import Final, NamedTuple
+
+from cloudconsole.core.billing import CostKey, Entry, Use, Uses, cost_of, late_price_correction, sum_up, unit_hours
+from cloudconsole.core.billing_hours import Calendar, Span
+from cloudconsole.core.pricing import PriceBook
+from cloudconsole.core.resources import Amounts
+from cloudconsole.store.base import RowTuple, Snapshot
+from cloudconsole.store.billing.prices import prices_of
+from cloudconsole.store.billing.state import Closing, state_of
+from cloudconsole.store.tables import BILLED_AMOUNTS
+
+_STATE: Final = "SELECT complete_since, recording_since, time_zone FROM billing_state"
+_CLOSINGS: Final = "SELECT until, time_zone FROM billing_closings ORDER BY until"
+_FIRST: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ?"
+_NEXT: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ? AND counts_from > ?"
+_PRICES: Final = """
+    SELECT kind, unit, node_id, start, billionths, type, is_cancelled, known_from FROM price_entries ORDER BY id
+"""
+_CORRECTIONS: Final = """
+    SELECT kind, node_id, type, counts_from, correction FROM billing_entries
+    WHERE tenant_id = ? AND correction <> '0'
+"""
+_SUMS: Final = f"""
+    SELECT kind, node_id, type, start, {", ".join(BILLED_AMOUNTS)}, {", ".join(f"{n}_delay" for n in BILLED_AMOUNTS)}
+    FROM monthly_sums WHERE tenant_id = ?
+"""
+_ENTRIES: Final = f"""
+    SELECT kind, node_id, type, {", ".join(BILLED_AMOUNTS)}, counts_from, skips_hour FROM billing_entries
+    WHERE tenant_id = ? AND counts_from >= ? AND counts_from < ?
+"""
+_ENDS: Final = f"{_ENTRIES} AND skips_hour = 1"
+
+
+class Cost(NamedTuple):
+    """The cost of one key in a part of a month, in billionths."""
+
+    key: CostKey
+    start: int
+    billionths: int
+
+
+class History(NamedTuple):
+    costs: list[Cost]
+    """Up to the end of the current hour."""
+    running: dict[CostKey, Amounts]
+    complete_since: int
+    calendar: Calendar
+    present: PriceBook
+    """The prices in force now."""
+    hour_end: int
+    expires_at: int
+
+
+async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> History:
+    row = await snapshot.one(_STATE)
+    state = state_of(row or (0, 0, ""), await snapshot.all(_CLOSINGS)).at(second)
+    calendar = state.calendar(zone)
+    hour_end = calendar.span_at(second).hour_end(second)
+    books = _Books(await snapshot.all(_PRICES), state.closings, second)
+    upcoming = await snapshot.one(_NEXT, (tenant_id, second)) or (None,)
+    expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
+    history = History([], {}, state.complete_since, calendar, books.present, hour_end, expires_at)
+    first = (await snapshot.one(_FIRST, (tenant_id,)) or (None,))[0]
+    if first is None or first > second:
+        return history
+    sums = await _read_sums(snapshot, tenant_id)
+    are_current = state.time_zone == str(zone)
+    stale_from = 0 if not sums else math.inf if are_current else state.closed_until
+    starts = books.starts(sums if sums and are_current else None)
+    parts = calendar.divide(calendar.span_at(first).start, hour_end, starts)
+    record = _Record(snapshot, tenant_id, second)
+    uses = await record.uses(sums, _by_month(parts, calendar), stale_from)
+    for key, of_key in uses.items():
+        for span, used, running in unit_hours(of_key, parts):
+            history.costs.append(Cost(key, span.start, cost_of(key, used, books.at(span.start), span.end - 1)))
+            history.running[key] = running
+    history.costs.extend([cost async for cost in record.late_corrections(parts, books, starts)])
+    for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (tenant_id,)):
+        history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction)))
+    return history
+
+
+class _Books:
+    """The prices in force now, and those that were known when each month was closed."""
+
+    def __init__(self, timeline: list[RowTuple], closings: tuple[Closing, ...], second: int) -> None:
+        self._timeline = timeline
+        self._closings = closings
+        self._second = second
+        self._closed: dict[int, PriceBook] = {}
+        self.present = PriceBook(price for price in prices_of(timeline) if price.start <= second)
+        self.next_start = min((row[3] for row in timeline if row[3] > second), default=None)
+
+    def at(self, second: int) -> PriceBook:
+        index = bisect_right(self._closings, second, key=lambda closing: closing.until)
+        if index == len(self._closings):
+            return self.present
+        until = self._closings[index].until
+        if until not in self._closed:
+            self._closed[until] = PriceBook(prices_of(row for row in self._timeline if row[7] < until))
+        return self._closed[until]
+
+    def starts(self, keys: Iterable[CostKey] | None) -> list[int]:
+        """Return when prices began that may concern these keys, or all, in order.
+
+        Also those that were removed later: closed months may have them.
+        """
+        begun = [row for row in self._timeline if row[3] <= self._second]
+        if keys is not None:
+            places = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
+            begun = [row for row in begun if (row[0], row[2]) in places]
+        return sorted({row[3] for row in begun})
+
+
+def _by_month(parts: Iterable[Span], calendar: Calendar) -> dict[Span, list[Span]]:
+    months: dict[Span, list[Span]] = {}
+    for part in parts:
+        months.setdefault(calendar.span_at(part.start), []).append(part)
+    return months
+
+
+def _joined(spans: Iterable[Span]) -> list[tuple[int, int]]:
+    """Join spans that follow each other."""
+    found: list[tuple[int, int]] = []
+    for span in spans:
+        if found and found[-1][1] == span.start:
+            found[-1] = found[-1][0], span.end
+        else:
+            found.append((span.start, span.end))
+    return found
+
+
+async def _read_sums(snapshot: Snapshot, tenant_id: int) -> Uses:
+    sums: Uses = {}
+    for kind, node_id, type_name, start, *amounts in await snapshot.all(_SUMS, (tenant_id,)):
+        use = Use(_amounts(*amounts[:4]), _amounts(*amounts[4:]))
+        sums.setdefault(CostKey(kind, node_id or None, type_name or None), {})[start] = use
+    return sums
+
+
+class _Record:
+    """The entries of a tenant up to now."""
+
+    def __init__(self, snapshot: Snapshot, tenant_id: int, second: int) -> None:
+        self._snapshot = snapshot
+        self._tenant_id = tenant_id
+        self._second = second
+
+    async def uses(self, sums: Uses, months: dict[Span, list[Span]], stale_from: float) -> Uses:
+        """Return the use in each part of the months; those that are divided or have no sums are read."""
+        uses = {key: dict(of_key) for key, of_key in sums.items()}
+        read = [month for month, parts in months.items() if len(parts) > 1 or month.start >= stale_from]
+        for of_key in uses.values():
+            for month in read:
+                of_key.pop(month.start, None)
+        parts = [part for month in read for part in months[month]]
+        for start, end in _joined(read):
+            entries = await self._entries(_ENTRIES, start, min(end, self._second + 1))
+            for key, of_key in sum_up(entries, parts).items():
+                uses.setdefault(key, {}).update(of_key)
+        current = list(months)[-1]
+        if current not in read:
+            for entry in await self._entries(_ENTRIES, self._second + 1, current.end):
+                of_key = uses[entry.key]
+                of_key[current.start] = of_key[current.start].minus(entry, current)
+        return uses
+
+    async def late_corrections(self, parts: list[Span], books: _Books, starts: list[int]) -> AsyncIterator[Cost]:
+        """Yield the differences for resources that ended before a price began in the same hour."""
+        begins = [part.start for part in parts]
+        last: dict[int, int] = {}
+        for start in starts:
+            index = bisect_right(begins, start) - 1
+            # Any price begins in the first hour of a part.
+            if index >= 0 and begins[index] < start < parts[index].end:
+                last[index] = start
+        for index, start in last.items():
+            part = parts[index]
+            for entry in await self._entries(_ENDS, part.start, start):
+                yield Cost(entry.key, part.start, late_price_correction(entry, [part], books.at(part.start)))
+
+    async def _entries(self, query: str, start: int, end: int) -> list[Entry]:
+        return [
+            Entry(CostKey(kind, node_id, type_name), _amounts(*amounts), counts_from, bool(skips_hour))
+            for kind, node_id, type_name, *amounts, counts_from, skips_hour in await self._snapshot.all(
+                query, (self._tenant_id, start, end)
+            )
+        ]
+
+
+def _amounts(items: int, vcpus: int, ram_gb: int, size_gb: int) -> Amounts:
+    return Amounts(items, vcpus, 0, ram_gb, size_gb)

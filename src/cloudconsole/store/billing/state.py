@@ -1,0 +1,92 @@
+"""Which months of the record are closed, and in which time zone.
+
+The first change after a month closes it, and all before. A store in its first month has not closed any, so that a first
+load with earlier start times has its history.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import tzinfo
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Connection, select, update
+
+from cloudconsole.core.billing_hours import Calendar
+from cloudconsole.store.sql import insert_rows
+from cloudconsole.store.tables import billing_closings, billing_state
+
+_ONCE = "ON CONFLICT DO NOTHING"
+
+
+class Closing(NamedTuple):
+    until: int
+    time_zone: str
+
+
+class BillingState(NamedTuple):
+    complete_since: int
+    """Hours before are unknown."""
+    recording_since: int
+    time_zone: str
+    """The zone of the open months and their sums; empty if there are no sums yet."""
+    closings: tuple[Closing, ...] = ()
+    """In the order of time."""
+
+    @property
+    def closed_until(self) -> int:
+        return self.closings[-1].until if self.closings else 0
+
+    @property
+    def open_from(self) -> int:
+        """From when on changes count in their own hours."""
+        return max(self.closed_until, self.complete_since)
+
+    def at(self, now: float) -> "BillingState":
+        """Return the state with past months closed, in the zone in which they were open."""
+        if not self.time_zone:
+            return self
+        current = self.calendar(ZoneInfo(self.time_zone)).month_at(int(now)).start
+        if max(self.closed_until, self.recording_since) >= current:
+            return self
+        return self._replace(closings=(*self.closings, Closing(current, self.time_zone)))
+
+    def calendar(self, zone: tzinfo) -> Calendar:
+        return Calendar(zone, [(until, ZoneInfo(name)) for until, name in self.closings])
+
+
+def update_state(connection: Connection, now: int, zone: tzinfo) -> BillingState:
+    """Close past months and return the state; until the end of the transaction nobody else closes one.
+
+    The time zone of the result may differ from the present one: the sums of open months are then outdated.
+    """
+    state = _read(connection)
+    if state is None:
+        first = {"id": 1, "complete_since": 0, "recording_since": now, "time_zone": str(zone)}
+        insert_rows(connection, billing_state, [first], _ONCE)
+    elif (closed := state.at(now)) != state:
+        # Waits for transactions that still write into the month.
+        connection.execute(select(billing_state.c.id).with_for_update())
+        insert_rows(connection, billing_closings, [closed.closings[-1]._asdict()], _ONCE)
+    connection.execute(select(billing_state.c.id).with_for_update(read=True))
+    state = _read(connection)
+    if state is None:
+        raise AssertionError("the state has been created")
+    return state
+
+
+def store_time_zone(connection: Connection, zone: tzinfo) -> None:
+    connection.execute(update(billing_state).values(time_zone=str(zone)))
+
+
+def _read(connection: Connection) -> BillingState | None:
+    columns = billing_state.c
+    row = connection.execute(select(columns.complete_since, columns.recording_since, columns.time_zone)).one_or_none()
+    closings = connection.execute(select(billing_closings).order_by(billing_closings.c.until))
+    return None if row is None else state_of(row, closings)
+
+
+def state_of(row: Sequence[Any], closings: Iterable[Sequence[Any]]) -> BillingState:
+    """Return the state of rows of `billing_state` and `billing_closings`."""
+    complete_since, recording_since, time_zone = row
+    found = tuple(Closing(*closing) for closing in closings)
+    return BillingState(complete_since, recording_since, time_zone, found)

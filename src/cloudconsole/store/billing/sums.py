@@ -1,0 +1,78 @@
+"""Sums of billing entries by month, for tenants with many, so that reports need not read them all."""
+
+from collections import Counter
+from collections.abc import Iterable
+from operator import add, itemgetter
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, delete, select
+
+from cloudconsole.core.billing_hours import Calendar
+from cloudconsole.store.sql import in_values, insert_rows
+from cloudconsole.store.tables import BILLED_AMOUNTS, NO_NODE, billing_entries, monthly_sums
+
+MANY_ENTRIES: Final = 2000
+"""Tenants with more entries have sums."""
+_MAX_CHECKED: Final = 10
+"""Tenants of a transaction that are looked at, those with most entries in it first."""
+
+_VALUES: Final = ("tenant_id", "kind", "node_id", "type", "counts_from", "skips_hour", *BILLED_AMOUNTS)
+_SUMS: Final = [f"{name}{suffix}" for suffix in ("", "_delay") for name in BILLED_AMOUNTS]
+_ADD_SUMS: Final = f"""
+    ON CONFLICT (tenant_id, start, kind, node_id, type) DO UPDATE SET
+        {", ".join(f"{name} = monthly_sums.{name} + excluded.{name}" for name in _SUMS)}
+"""
+_ROWS_PER_FETCH: Final = 5000
+
+SumValues = tuple[Any, ...]
+"""The values of an entry that are summed up, in the order of `_VALUES`."""
+
+sum_values: Final = itemgetter(*_VALUES)
+
+
+def summed_tenants(connection: Connection, tenant_ids: Iterable[int]) -> set[int]:
+    column = monthly_sums.c.tenant_id
+    return set(connection.scalars(select(column).where(in_values(connection, column, tenant_ids)).distinct()))
+
+
+def add_sums(connection: Connection, rows: Iterable[SumValues], calendar: Calendar) -> None:
+    """Add new entries of tenants that have sums."""
+    sums: dict[tuple[Any, ...], list[int]] = {}
+    for tenant_id, kind, node_id, type_name, counts_from, skips_hour, *amounts in rows:
+        span = calendar.span_at(counts_from)
+        delay = span.hours_before(counts_from) + skips_hour
+        values = [*amounts, *(amount * delay for amount in amounts)]
+        key = tenant_id, span.start, kind, node_id or NO_NODE, type_name or ""
+        known = sums.get(key)
+        sums[key] = values if known is None else list(map(add, known, values))
+    names = "tenant_id", "start", "kind", "node_id", "type", *_SUMS
+    found = (dict(zip(names, (*key, *values), strict=True)) for key, values in sums.items())
+    insert_rows(connection, monthly_sums, found, _ADD_SUMS)
+
+
+def begin_sums(connection: Connection, new_entries: Counter[int], calendar: Calendar) -> None:
+    """Sum up all entries of tenants that have many by now; `new_entries` are in the store already.
+
+    No other transaction adds entries meanwhile: each has first locked the counters of its tenants.
+    """
+    summed = summed_tenants(connection, new_entries)
+    for tenant_id, _ in new_entries.most_common(_MAX_CHECKED):
+        is_tenant = billing_entries.c.tenant_id == tenant_id
+        is_many = select(billing_entries.c.id).where(is_tenant).offset(MANY_ENTRIES).limit(1)
+        if tenant_id not in summed and connection.scalar(is_many) is not None:
+            _sum_up(connection, is_tenant, calendar)
+
+
+def rebuild_sums(connection: Connection, since: int, calendar: Calendar) -> None:
+    """Sum up the entries of open months in another time zone."""
+    summed = list(connection.scalars(select(monthly_sums.c.tenant_id).distinct()))
+    connection.execute(delete(monthly_sums).where(monthly_sums.c.start >= since))
+    columns = billing_entries.c
+    for tenant_id in summed:
+        _sum_up(connection, (columns.tenant_id == tenant_id) & (columns.counts_from >= since), calendar)
+
+
+def _sum_up(connection: Connection, condition: ColumnElement[bool], calendar: Calendar) -> None:
+    query = select(*(billing_entries.c[name] for name in _VALUES)).where(condition)
+    for rows in connection.execute(query.execution_options(yield_per=_ROWS_PER_FETCH)).partitions():
+        add_sums(connection, map(tuple, rows), calendar)
