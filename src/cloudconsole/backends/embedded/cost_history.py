@@ -10,22 +10,14 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import tzinfo
 from typing import Final, NamedTuple
 
+from cloudconsole.backends.embedded.billing_rules import Books, Rules, read_rules
 from cloudconsole.core.billing import CostKey, Entry, Use, Uses, cost_of, late_price_correction, sum_up, unit_hours
 from cloudconsole.core.billing_hours import Calendar, Span
-from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Amounts
-from cloudconsole.store.base import RowTuple, Snapshot
-from cloudconsole.store.billing.prices import prices_of
-from cloudconsole.store.billing.state import Closing, state_of
+from cloudconsole.store.base import Snapshot
 from cloudconsole.store.tables import BILLED_AMOUNTS
 
-_STATE: Final = "SELECT complete_since, recording_since, time_zone FROM billing_state"
-_CLOSINGS: Final = "SELECT until, time_zone FROM billing_closings ORDER BY until"
 _FIRST: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ?"
-_NEXT: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ? AND counts_from > ?"
-_PRICES: Final = """
-    SELECT kind, unit, node_id, start, billionths, type, is_cancelled, known_from FROM price_entries ORDER BY id
-"""
 _CORRECTIONS: Final = """
     SELECT kind, node_id, type, counts_from, correction FROM billing_entries
     WHERE tenant_id = ? AND correction <> '0'
@@ -53,23 +45,13 @@ class History(NamedTuple):
     costs: list[Cost]
     """Up to the end of the current hour."""
     running: dict[CostKey, Amounts]
-    complete_since: int
-    calendar: Calendar
-    present: PriceBook
-    """The prices in force now."""
-    hour_end: int
-    expires_at: int
+    rules: Rules
 
 
 async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> History:
-    row = await snapshot.one(_STATE)
-    state = state_of(row or (0, 0, ""), await snapshot.all(_CLOSINGS)).at(second)
-    calendar = state.calendar(zone)
-    hour_end = calendar.span_at(second).hour_end(second)
-    books = _Books(await snapshot.all(_PRICES), state.closings, second)
-    upcoming = await snapshot.one(_NEXT, (tenant_id, second)) or (None,)
-    expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
-    history = History([], {}, state.complete_since, calendar, books.present, hour_end, expires_at)
+    rules = await read_rules(snapshot, tenant_id, second, zone)
+    state, calendar, books = rules.state, rules.calendar, rules.books
+    history = History([], {}, rules)
     first = (await snapshot.one(_FIRST, (tenant_id,)) or (None,))[0]
     if first is None or first > second:
         return history
@@ -77,7 +59,7 @@ async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tz
     are_current = state.time_zone == str(zone)
     stale_from = 0 if not sums else math.inf if are_current else state.closed_until
     starts = books.starts(sums if sums and are_current else None)
-    parts = calendar.divide(calendar.span_at(first).start, hour_end, starts)
+    parts = calendar.divide(calendar.span_at(first).start, rules.hour_end, starts)
     record = _Record(snapshot, tenant_id, second)
     uses = await record.uses(sums, _by_month(parts, calendar), stale_from)
     for key, of_key in uses.items():
@@ -88,38 +70,6 @@ async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tz
     for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (tenant_id,)):
         history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction)))
     return history
-
-
-class _Books:
-    """The prices in force now, and those that were known when each month was closed."""
-
-    def __init__(self, timeline: list[RowTuple], closings: tuple[Closing, ...], second: int) -> None:
-        self._timeline = timeline
-        self._closings = closings
-        self._second = second
-        self._closed: dict[int, PriceBook] = {}
-        self.present = PriceBook(price for price in prices_of(timeline) if price.start <= second)
-        self.next_start = min((row[3] for row in timeline if row[3] > second), default=None)
-
-    def at(self, second: int) -> PriceBook:
-        index = bisect_right(self._closings, second, key=lambda closing: closing.until)
-        if index == len(self._closings):
-            return self.present
-        until = self._closings[index].until
-        if until not in self._closed:
-            self._closed[until] = PriceBook(prices_of(row for row in self._timeline if row[7] < until))
-        return self._closed[until]
-
-    def starts(self, keys: Iterable[CostKey] | None) -> list[int]:
-        """Return when prices began that may concern these keys, or all, in order.
-
-        Also those that were removed later: closed months may have them.
-        """
-        begun = [row for row in self._timeline if row[3] <= self._second]
-        if keys is not None:
-            places = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
-            begun = [row for row in begun if (row[0], row[2]) in places]
-        return sorted({row[3] for row in begun})
 
 
 def _by_month(parts: Iterable[Span], calendar: Calendar) -> dict[Span, list[Span]]:
@@ -175,7 +125,7 @@ class _Record:
                 of_key[current.start] = of_key[current.start].minus(entry, current)
         return uses
 
-    async def late_corrections(self, parts: list[Span], books: _Books, starts: list[int]) -> AsyncIterator[Cost]:
+    async def late_corrections(self, parts: list[Span], books: Books, starts: list[int]) -> AsyncIterator[Cost]:
         """Yield the differences for resources that ended before a price began in the same hour."""
         begins = [part.start for part in parts]
         last: dict[int, int] = {}

@@ -36,17 +36,17 @@ class EmbeddedCosts:
     async def report(self, tenant: Tenant) -> CacheableResult[list[MonthlyBill]]:
         now = self._clock.now()
         history = await self._history(tenant, now)
-        months = _last_months(history.calendar if history else Calendar(self._zone), now)
+        months = _last_months(history.rules.calendar if history else Calendar(self._zone), now)
         if history is None:
             unknown = [MonthlyBill(month.label, None, is_complete=False) for month in months]
             return CacheableResult(unknown, months[-1].end)
         rows = []
         for month in months:
-            is_known = history.complete_since < month.end
+            is_known = history.rules.state.complete_since < month.end
             total = sum(cost.billionths for cost in history.costs if month.start <= cost.start < month.end)
-            is_complete = history.complete_since <= month.start
+            is_complete = history.rules.state.complete_since <= month.start
             rows.append(MonthlyBill(month.label, format_amount(total) if is_known else None, is_complete))
-        return CacheableResult(rows, history.expires_at)
+        return CacheableResult(rows, history.rules.expires_at)
 
     async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]:
         now = self._clock.now()
@@ -56,7 +56,7 @@ class EmbeddedCosts:
             return CacheableResult([ConsumptionSummaryItem(kind, 0, None) for kind in kinds])
         nodes = None if not region else {int(row[0]) for row in await self._reader.all(_NODE, (region, region))}
         only = "" if nodes is None else f"AND node_id IN ({', '.join(map(str, nodes)) or 'NULL'})"
-        values = {"tenant": tenant.id, "end": history.hour_end}
+        values = {"tenant": tenant.id, "end": history.rules.hour_end}
         counts = {kind: int(count) for kind, count in await self._reader.all(_COUNTS.format(only=only), values)}
         amounts = dict.fromkeys(PRICED_UNITS, 0)
         for cost in history.costs:
@@ -65,17 +65,19 @@ class EmbeddedCosts:
         rows = [ConsumptionSummaryItem(kind, counts.get(kind, 0), format_amount(amounts[kind])) for kind in amounts]
         total = format_amount(sum(amounts.values()))
         rows.append(ConsumptionSummaryItem("allcategories", sum(counts.values()), total))
-        return CacheableResult(rows, history.expires_at)
+        return CacheableResult(rows, history.rules.expires_at)
 
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]:
         now = self._clock.now()
         history = await self._history(tenant, now)
-        month = (history.calendar if history else Calendar(self._zone)).month_at(math.floor(now))
+        month = (history.rules.calendar if history else Calendar(self._zone)).month_at(math.floor(now))
         if history is None:
             return CacheableResult(Forecast(month.label, None, None, None, 0, is_complete=False), month.end)
         so_far = sum(cost.billionths for cost in history.costs if cost.start >= month.start)
-        left = sum(span.hours for span in history.calendar.divide(history.hour_end, month.end))
-        hourly = sum(cost_of(key, amounts, history.present, now) for key, amounts in history.running.items())
+        left = sum(span.hours for span in history.rules.calendar.divide(history.rules.hour_end, month.end))
+        hourly = sum(
+            cost_of(key, amounts, history.rules.books.present, now) for key, amounts in history.running.items()
+        )
         rest = hourly * left
         record = Forecast(
             month.label,
@@ -83,9 +85,9 @@ class EmbeddedCosts:
             format_amount(rest),
             format_amount(so_far + rest),
             left,
-            is_complete=history.complete_since <= month.start,
+            is_complete=history.rules.state.complete_since <= month.start,
         )
-        return CacheableResult(record, history.expires_at)
+        return CacheableResult(record, history.rules.expires_at)
 
     async def _history(self, tenant: Tenant, now: float) -> History | None:
         """Return the costs up to now; None if nothing is recorded for such a tenant."""

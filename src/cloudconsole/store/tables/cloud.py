@@ -240,6 +240,7 @@ billing_entries = Table(
     Column("type", TEXT),
     *(Column(name, BigInteger, nullable=False) for name in BILLED_AMOUNTS),
     Index(None, "tenant_id", "counts_from"),
+    Index(None, "tenant_id", "resource_id"),
 )
 is_removal = billing_entries.c.event == literal_column("'remove'")
 """A literal: SQLite uses a partial index only for the same text."""

@@ -63,6 +63,9 @@ def upgrade() -> None:
     op.create_index(
         op.f("ix_billing_entries_tenant_id_counts_from"), "billing_entries", ["tenant_id", "counts_from"], unique=False
     )
+    op.create_index(
+        op.f("ix_billing_entries_tenant_id_resource_id"), "billing_entries", ["tenant_id", "resource_id"], unique=False
+    )
     removals = sa.text("event = 'remove'")
     op.create_index(
         "ix_billing_entries_removals",

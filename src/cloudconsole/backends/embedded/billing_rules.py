@@ -1,0 +1,73 @@
+"""The calendar and the prices by which a billing record is valued, as of a moment."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from datetime import tzinfo
+from typing import Final, NamedTuple
+
+from cloudconsole.core.billing import CostKey
+from cloudconsole.core.billing_hours import Calendar
+from cloudconsole.core.pricing import PriceBook
+from cloudconsole.store.base import RowTuple, Snapshot
+from cloudconsole.store.billing.prices import prices_of
+from cloudconsole.store.billing.state import BillingState, Closing, state_of
+
+_STATE: Final = "SELECT complete_since, recording_since, time_zone FROM billing_state"
+_CLOSINGS: Final = "SELECT until, time_zone FROM billing_closings ORDER BY until"
+_PRICES: Final = """
+    SELECT kind, unit, node_id, start, billionths, type, is_cancelled, known_from FROM price_entries ORDER BY id
+"""
+_NEXT: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ? AND counts_from > ?"
+
+
+class Books:
+    """The prices in force now, and those that were known when each month was closed."""
+
+    def __init__(self, timeline: list[RowTuple], closings: tuple[Closing, ...], second: int) -> None:
+        self._timeline = timeline
+        self._closings = closings
+        self._second = second
+        self._closed: dict[int, PriceBook] = {}
+        self.present = PriceBook(price for price in prices_of(timeline) if price.start <= second)
+        self.next_start = min((row[3] for row in timeline if row[3] > second), default=None)
+
+    def at(self, second: int) -> PriceBook:
+        index = bisect_right(self._closings, second, key=lambda closing: closing.until)
+        if index == len(self._closings):
+            return self.present
+        until = self._closings[index].until
+        if until not in self._closed:
+            self._closed[until] = PriceBook(prices_of(row for row in self._timeline if row[7] < until))
+        return self._closed[until]
+
+    def starts(self, keys: Iterable[CostKey] | None) -> list[int]:
+        """Return when prices began that may concern these keys, or all, in order.
+
+        Also those that were removed later: closed months may have them.
+        """
+        begun = [row for row in self._timeline if row[3] <= self._second]
+        if keys is not None:
+            places = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
+            begun = [row for row in begun if (row[0], row[2]) in places]
+        return sorted({row[3] for row in begun})
+
+
+class Rules(NamedTuple):
+    state: BillingState
+    calendar: Calendar
+    books: Books
+    hour_end: int
+    """The end of the current hour."""
+    expires_at: int
+    """When costs may change without a change of the record."""
+
+
+async def read_rules(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> Rules:
+    row = await snapshot.one(_STATE)
+    state = state_of(row or (0, 0, ""), await snapshot.all(_CLOSINGS)).at(second)
+    calendar = state.calendar(zone)
+    hour_end = calendar.span_at(second).hour_end(second)
+    books = Books(await snapshot.all(_PRICES), state.closings, second)
+    upcoming = await snapshot.one(_NEXT, (tenant_id, second)) or (None,)
+    expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
+    return Rules(state, calendar, books, hour_end, expires_at)
