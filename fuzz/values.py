@@ -1,6 +1,7 @@
 """Random values: valid ones for a schema, and odd ones."""
 
 import re
+from datetime import date
 from random import Random
 from typing import Any, Final
 
@@ -80,6 +81,8 @@ class Values:
                 required = schema.get("required", [])
                 chosen = [name for name in schema["properties"] if name in required or self._rng.random() < 0.5]
                 return {name: self.valid(schema["properties"][name]) for name in chosen}
+            case "string" if schema.get("format") == "date":
+                return str(date.fromordinal(self._rng.randint(1, date.max.toordinal())))
             case "string":
                 return self._matching_text(schema)
             case "integer":

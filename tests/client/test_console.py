@@ -40,6 +40,7 @@ class TestActions:
             ("domains", "GetDomains", {}),
             ("prices", "GetPrices", {}),
             ("cost_summary", "GetConsumptionsSummary", {"region": "hk-1"}),
+            ("costs", "GetConsumptionsByQuery", {"start_at": "2026-10-01", "end_at": "2026-10-31"}),
             ("monthly_bills", "GetBillingReportList4NearlyYear", {}),
             ("forecast", "GetForecast", {}),
             ("estimate", "GetEstimate", {"items": [{"res_type": "instance", "flavor": "1"}]}),

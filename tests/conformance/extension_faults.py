@@ -9,6 +9,7 @@ from tests.conformance.mutations import data, is_opening, on, put
 
 DOMAINS, PRICES, ESTIMATE = "GetDomains", "GetPrices", "GetEstimate"
 ALL = [action.name for action in EXTENSIONS]
+COSTS = "GetConsumptionsByQuery"
 REPORT = "GetBillingReportList4NearlyYear"
 
 
@@ -37,12 +38,20 @@ def replace_flavor(exchange: Exchange) -> None:
     exchange.body = exchange.body.replace(b"no such flavor", b"m1.tiny")
 
 
+def replace_day(exchange: Exchange) -> None:
+    exchange.body = exchange.body.replace(b"2001-01-01", b"2026-11-01")
+
+
 FAULTS = [
     Fault(
         "an action is an extension", "extensions.listed", listing(*(action.name for action in EXTENSIONS), "GetNews")
     ),
     Fault("an extension is repeated", "extensions.listed", listing(DOMAINS, DOMAINS)),
     Fault("a summary without a sum", "extensions.GetConsumptionsSummary", put("GetConsumptionsSummary", 4, value={})),
+    Fault("a cost without a price", f"extensions.{COSTS}", put(COSTS, 0, "unit_price", value=...)),
+    Fault("another amount", "extensions.costs.rows", put(COSTS, 0, "amount", value="12345.00")),
+    Fault("a row is missing", "extensions.costs.rows", data(COSTS, lambda rows: rows[1:])),
+    Fault("any period", "extensions.costs.period", before=replace_day),
     Fault("a bill as number", f"extensions.{REPORT}", put(REPORT, 0, "total", value=5)),
     Fault("a forecast as number", "extensions.GetForecast", put("GetForecast", "total", value=5)),
     Fault("an extension that works is not listed", "extensions.unlisted", listing(DOMAINS)),

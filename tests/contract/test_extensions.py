@@ -14,6 +14,7 @@ EXTENSIONS = [
     "GetPrices",
     "GetEstimate",
     "GetConsumptionsSummary",
+    "GetConsumptionsByQuery",
     "GetBillingReportList4NearlyYear",
     "GetForecast",
 ]
@@ -209,3 +210,37 @@ def test_items_are_required_and_bounded(demo: ApiClient) -> None:
     assert demo.call("GetEstimate", items=[item] * 1000).status == 200
     assert demo.call("GetEstimate", items=[item] * 1001).envelope["field"] == "items"
     assert demo.call("GetEstimate", items=[item], hours=87_841).envelope["field"] == "hours"
+
+
+# GetConsumptionsByQuery
+
+
+@as_json_and_form
+def test_consumptions_of_a_period(demo: ApiClient, as_form: bool) -> None:
+    fields = {"type": "volume", "start_at": "2026-10-01", "end_at": "2026-10-02", "limit": 2}
+    rows = demo.call("GetConsumptionsByQuery", as_form=as_form, **fields).data
+    assert len(rows) == 2
+    assert {(row["res_type"], row["start_at"], row["end_at"], row["cost_time"]) for row in rows} == {
+        ("volume", "2026-10-01 00:00:00", "2026-10-03 00:00:00", "172800")
+    }
+    following = demo.call("GetConsumptionsByQuery", as_form=as_form, **fields, marker=rows[0]["id"]).data
+    assert following[0] == rows[1]
+
+
+@as_json_and_form
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("start_at", "2026-02-30"),
+        ("end_at", "yesterday"),
+        ("start_at", "2020-01-01"),
+        ("interval", "week"),
+        ("limit", 0),
+        ("marker", "x\0"),
+        ("region", "x\0"),
+        ("type", "x" * 256),
+    ],
+)
+def test_invalid_periods_are_rejected(demo: ApiClient, as_form: bool, field: str, value: object) -> None:
+    reply = demo.call("GetConsumptionsByQuery", as_form=as_form, **{field: value})
+    assert (reply.status, reply.envelope["error"], reply.envelope["field"]) == (400, "invalid_field", field)

@@ -35,7 +35,9 @@ def log_in() -> dict[str, Any]:
 
 @schemathesis.hook
 def map_body(_context: object, body: Any) -> Any:
-    """Send items in forms that are JSON: the document cannot describe what is inside of text."""
+    """Send items in forms that are JSON, and periods of one day: the document cannot describe either."""
+    if isinstance(body, dict) and isinstance(body.get("start_at"), str):
+        body = {**body, "end_at": body["start_at"]}
     if isinstance(body, dict) and isinstance(body.get("items"), str):
         return {**body, "items": '[{"res_type": "loadbalance"}]'}
     return body

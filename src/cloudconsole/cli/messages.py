@@ -79,6 +79,15 @@ RAM_FLAG: Final = Text(
     "only flavors with this much RAM, in the console's unit (MB)", "只显示此内存的配置，单位同控制台（MB）"
 )
 PLOT_FLAG: Final = Text("draw the costs as bars and show how they are estimated", "以条形图显示费用及预估规则")
+FORECAST_ARGUMENT: Final = Text("show what the current month will cost", "显示本月预计费用")
+FROM_DAY_FLAG: Final = Text(
+    "show the costs from this day on, such as 2026-11-01 (default: the first of the month)",
+    "显示自此日起的费用，如 2026-11-01（默认当月一日）",
+)
+TO_DAY_FLAG: Final = Text("show the costs up to this day (default: today)", "显示至此日的费用（默认今天）")
+BY_FLAG: Final = Text("group the costs of a period (default: kind)", "时间段内费用的汇总方式（默认 kind）")
+ONLY_KIND_FLAG: Final = Text("only costs of this kind, in a period", "只显示此类资源在时间段内的费用")
+ONLY_NODE_FLAG: Final = Text("only costs on this node, in a period", "只显示此节点在时间段内的费用")
 WATCH_FLAG: Final = Text(
     "refresh every SECONDS (default: 5) until Ctrl-C", "每隔若干秒重新显示（默认 5），按 Ctrl-C 结束"
 )
@@ -340,6 +349,19 @@ HOUR: Final = Text("hour", "每小时")
 DAY: Final = Text("day", "每天")
 MONTH: Final = Text("month", "每月")
 YEAR: Final = Text("year", "每年")
+COST: Final = Text("cost", "费用")
+ONE_DAY: Final = Text("day", "日期")
+ONE_MONTH: Final = Text("month", "月份")
+SO_FAR: Final = Text("so far", "至今")
+REST_OF_MONTH: Final = Text("rest of the month", "本月余下")
+HOURS_LEFT: Final = Text("hours left", "余下小时")
+NO_COSTS_IN_PERIOD: Final = Text("no costs in this period", "此时间段没有费用")
+INCOMPLETE_MONTH: Final = Text("a part of this month was not recorded", "本月部分时间没有记录")
+ONE_VIEW_OF_COSTS: Final = Text(
+    "use only one of: forecast, --plot, and a period (--from, --to, --by, --kind, --node)",
+    "forecast、--plot 与时间段（--from、--to、--by、--kind、--node）只能选用一种",
+)
+MUST_BE_DAY: Final = Text("must be a day such as 2026-11-01", "必须是日期，如 2026-11-01")
 NO_COSTS: Final = Text("no costs in the current hour", "本小时没有费用")
 ESTIMATE_RULE: Final = Text(
     "estimated from the current hour: day = hour × 24, month = day × {month_days}, year = day × 365",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Context, Decimal
 from functools import reduce
 from typing import Any, Final, TypeVar
@@ -29,11 +29,13 @@ from cloudconsole.client.models import (
     Price,
     Quota,
     QuotaNeed,
+    ResourceCost,
     Units,
     Url,
     UsageLimits,
 )
 from cloudconsole.spec import records as wire
+from cloudconsole.spec.extension_records import Consumption as WireCost
 from cloudconsole.spec.extension_records import ConsumptionSummaryItem, DomainItem, EstimatedItem, PriceItem
 from cloudconsole.spec.extension_records import Estimate as WireEstimate
 from cloudconsole.spec.extension_records import Forecast as WireForecast
@@ -248,6 +250,38 @@ def cost_summary(data: Any) -> list[CostSummary]:
         )
         for number, (item, raw) in enumerate(zip(decoded, data, strict=True))
     ]
+
+
+def costs(data: Any, about: About) -> list[ResourceCost]:
+    decoded = _convert(data, list[WireCost])
+    zone = _zone(about.time_zone)
+    return [
+        ResourceCost(
+            res_type=item.res_type,
+            res_id=item.res_id,
+            name=item.name,
+            region=item.region,
+            vcpus=item.res_meta.vcpus,
+            memory_gb=item.res_meta.memory_gb,
+            size_gb=item.res_meta.size_gb,
+            start=_timestamp(item.start_at, zone, f"[{number}].start_at", data),
+            end=_timestamp(item.end_at, zone, f"[{number}].end_at", data),
+            duration=timedelta(seconds=_seconds(item.cost_time, f"[{number}].cost_time", data)),
+            unit_price=_amount(item.unit_price, f"[{number}].unit_price", data),
+            amount=_amount(item.amount, f"[{number}].amount", data),
+            correction=item.remarks if item.billing_type == "correction" else "",
+            month=item.billing_id,
+            billing=item.is_billing,
+            raw=raw,
+        )
+        for number, (item, raw) in enumerate(zip(decoded, data, strict=True))
+    ]
+
+
+def _seconds(text: str, path: str, data: Any) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise _protocol_error(path, "not a number of seconds", data)
+    return int(text)
 
 
 def monthly_bills(data: Any) -> list[MonthlyBill]:

@@ -1,8 +1,8 @@
 """The protocol without I/O: sessions, login, calls, session renewal and retries, as generators of steps."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from datetime import date
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlencode
@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 import msgspec
 
 from cloudconsole.client import decoding
-from cloudconsole.client.cookies import CookieJar, csrf_token
 from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
@@ -19,7 +18,6 @@ from cloudconsole.client.exceptions import (
     LoginRequired,
     NotFound,
     ProtocolError,
-    RateLimited,
     RegionRequired,
     RequestRefused,
     ServerError,
@@ -36,6 +34,7 @@ from cloudconsole.client.models import (
     MonthlyBill,
     NewsItem,
     Price,
+    ResourceCost,
     Url,
     UsageLimits,
 )
@@ -48,8 +47,9 @@ from cloudconsole.client.responses import (
     decode_welcome,
 )
 from cloudconsole.client.retry import RetryPolicy
-from cloudconsole.client.session import Credentials, SavedCookie, Session
-from cloudconsole.client.steps import Pause, Renew, Send, Steps
+from cloudconsole.client.sending import RequestSender
+from cloudconsole.client.session import Credentials, Session
+from cloudconsole.client.steps import Renew, Steps
 from cloudconsole.spec.actions import (
     GET_CONSUMPTIONS_ESTIMATED,
     GET_DOMAIN_DETAIL,
@@ -60,6 +60,7 @@ from cloudconsole.spec.actions import (
 )
 from cloudconsole.spec.extensions import (
     GET_BILLING_REPORT,
+    GET_CONSUMPTIONS,
     GET_CONSUMPTIONS_SUMMARY,
     GET_DOMAINS,
     GET_ESTIMATE,
@@ -67,85 +68,15 @@ from cloudconsole.spec.extensions import (
     GET_PRICES,
     MAX_PAGE,
 )
-from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION, Operation
+from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION
 from cloudconsole.spec.set_cookie import SESSION_COOKIE
 from cloudconsole.spec.text_escaping import is_utf8_encodable
 
 T = TypeVar("T")
 
-
-class RequestSender:
-    """Sends requests to one console and stores its cookies."""
-
-    def __init__(self, base_url: str, cookies: tuple[SavedCookie, ...]) -> None:
-        self._referer = base_url + CALL_ACTION.path
-        self._cookies = CookieJar(base_url, cookies)
-        self._is_logging_in = False
-
-    @property
-    def cookies(self) -> tuple[SavedCookie, ...]:
-        return self._cookies.all()
-
-    def token_for(self, operation: Operation) -> str | None:
-        return csrf_token(self._cookies.sent_to(operation.path))
-
-    @contextmanager
-    def logging_in(self) -> Generator[None]:
-        """Ignore cookies of all responses except the login's, including those of earlier requests."""
-        self._cookies.begin_era()
-        self._is_logging_in = True
-        try:
-            yield
-        finally:
-            self._is_logging_in = False
-            self._cookies.begin_era()
-
-    def clear(self) -> None:
-        self._cookies.begin_era(forget=True)
-
-    def send(
-        self,
-        operation: Operation,
-        read: Callable[[HttpResponse], T],
-        retry_policy: RetryPolicy,
-        *,
-        media_type: str | None = None,
-        body: bytes = b"",
-        may_repeat: bool = True,
-        for_login: bool = False,
-    ) -> Steps[T]:
-        """Send a request, retry while useful and in time, and return what `read` makes of the response."""
-        last_error: ConsoleError | None = None
-        while True:
-            era = self._cookies.era if for_login or not self._is_logging_in else None
-            sent = self._cookies.sent_to(operation.path)
-            try:
-                response = yield Send(operation, self._headers(sent, media_type), body, retry_policy)
-                self._cookies.take(response.set_cookies, era)
-                return read(response)
-            except (RateLimited, ServerError) as problem:
-                wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
-                if wait is None:
-                    raise
-                last_error = problem
-            except ConnectionFailed as problem:
-                wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
-                if wait is None:
-                    # An earlier error response says more than a timeout.
-                    raise last_error or problem from None
-            yield Pause(wait)
-
-    def _headers(self, sent: tuple[SavedCookie, ...], media_type: str | None) -> dict[str, str]:
-        headers = {"Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)} if sent else {}
-        if media_type is None:
-            return headers
-        # The token must match the cookies of this request: some consoles change it at login. Some require a Referer.
-        return headers | {"Content-Type": media_type, "X-CSRFToken": csrf_token(sent) or "", "Referer": self._referer}
-
+_MAX_RENEWALS: Final = 2
 
 SendAs = Literal["json", "form"]
-
-_MAX_RENEWALS: Final = 2
 
 
 class ProtocolFlow:
@@ -230,6 +161,23 @@ class ProtocolFlow:
     def cost_summary(self, region: str) -> Steps[list[CostSummary]]:
         fields = {"region": region} if region else {}
         return self.call(GET_CONSUMPTIONS_SUMMARY.name, fields, decoding.cost_summary)
+
+    def costs(self, fields: Mapping[str, Any]) -> Steps[list[ResourceCost]]:
+        retry_policy = self.retry_policy()
+        about = yield from self._description(retry_policy)
+        found: list[ResourceCost] = []
+        marker = ""
+        while True:
+            page_fields = {**fields, "limit": MAX_PAGE, **({"marker": marker} if marker else {})}
+            page = yield from self.call(
+                GET_CONSUMPTIONS.name, page_fields, partial(decoding.costs, about=about), retry_policy
+            )
+            found += page
+            if len(page) < MAX_PAGE:
+                return found
+            if page[-1].raw["id"] == marker:
+                raise ProtocolError("the console repeats a page", payload=[item.raw for item in page], field="id")
+            marker = page[-1].raw["id"]
 
     def monthly_bills(self) -> Steps[list[MonthlyBill]]:
         return self.call(GET_BILLING_REPORT.name, {}, decoding.monthly_bills)
@@ -393,3 +341,17 @@ def _only_region(about: About) -> str:
         return about.regions[0]
     offered = f"the console offers {', '.join(about.regions)}" if about.regions else "the console does not list any"
     raise RegionRequired(f"a region is required: {offered}", about.regions)
+
+
+def cost_fields(
+    first: date | str | None, last: date | str | None, res_type: str, region: str, *, by_day: bool
+) -> dict[str, str]:
+    """Return the parameters of GetConsumptionsByQuery that are given."""
+    values = {
+        "start_at": "" if first is None else str(first),
+        "end_at": "" if last is None else str(last),
+        "type": res_type,
+        "region": region,
+        "interval": "day" if by_day else "",
+    }
+    return {name: value for name, value in values.items() if value}

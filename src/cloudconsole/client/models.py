@@ -6,7 +6,7 @@ times are datetime, and `decoding` accepts the deviations of other consoles.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -265,6 +265,34 @@ class CostSummary:
     count: int
     amount: Decimal | None
     """None if nothing is recorded."""
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceCost:
+    """What one resource has cost while its size, node and price stayed the same, or a correction of closed months."""
+
+    res_type: str
+    res_id: str
+    name: str
+    region: str
+    vcpus: int
+    memory_gb: int
+    size_gb: int
+    start: datetime
+    """In the console's time zone if `Console.about()` names one, else naive; like `end`."""
+    end: datetime
+    duration: timedelta
+    """The time that is billed, in whole hours; not the difference of `start` and `end` when the clock is set."""
+    unit_price: Decimal
+    """Per hour."""
+    amount: Decimal
+    correction: str
+    """What was changed later for closed months; empty for the cost of hours."""
+    month: str
+    """The month that has this cost, such as `2026-01`."""
+    billing: bool
+    """Whether the resource still runs at this price."""
     raw: dict[str, Any] = field(repr=False, compare=False)
 
 

@@ -4,6 +4,7 @@ import ssl
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -12,7 +13,7 @@ import httpx2
 
 from cloudconsole.client import decoding
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
-from cloudconsole.client.flow import ProtocolFlow, SendAs
+from cloudconsole.client.flow import ProtocolFlow, SendAs, cost_fields
 from cloudconsole.client.models import (
     About,
     Consumption,
@@ -25,6 +26,7 @@ from cloudconsole.client.models import (
     MonthlyBill,
     NewsItem,
     Price,
+    ResourceCost,
     Url,
     UsageLimits,
 )
@@ -134,6 +136,21 @@ class Console:
     def cost_summary(self, region: str = "") -> list[CostSummary]:
         """Return what resources have cost so far by kind, on all nodes or on one; the last item is the sum."""
         return self._run(self._flow.cost_summary(region))
+
+    def costs(
+        self,
+        first: date | str | None = None,
+        last: date | str | None = None,
+        *,
+        res_type: str = "",
+        region: str = "",
+        by_day: bool = False,
+    ) -> list[ResourceCost]:
+        """Return what each resource has cost from one day to another, by default in the current month up to today.
+
+        Costs end with each month, and `by_day` with each day.
+        """
+        return self._run(self._flow.costs(cost_fields(first, last, res_type, region, by_day=by_day)))
 
     def monthly_bills(self) -> list[MonthlyBill]:
         """Return the cost of each of the last twelve months, oldest first."""

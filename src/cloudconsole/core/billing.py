@@ -82,13 +82,18 @@ def total_cost(entries: Sequence[Entry], parts: Sequence[Span], book: PriceBook)
 
 
 def cost_of(key: CostKey, amounts: Amounts, book: PriceBook, at: float) -> int:
-    """Return the cost per hour of amounts, or of amounts times hours."""
-    if not any(amounts):
-        return 0
-    cost = book.hourly(key.kind, key.node_id, amounts, at, key.type)
-    if cost is None:
+    """Return the cost per hour of amounts, or of amounts times hours.
+
+    Without a price it is 0: a resource may have ended earlier in the hour in which its price was removed, and entries
+    that cancel each other may go beyond.
+    """
+    return (book.hourly(key.kind, key.node_id, amounts, at, key.type) or 0) if any(amounts) else 0
+
+
+def require_price(key: CostKey, amounts: Amounts, book: PriceBook, at: float) -> None:
+    """Raise `PriceMissing` if something runs without a price."""
+    if any(amounts) and book.hourly(key.kind, key.node_id, amounts, at, key.type) is None:
         raise PriceMissing(f"a {key.kind} on node {key.node_id} has no price")
-    return cost
 
 
 def late_price_correction(entry: Entry, parts: Sequence[Span], book: PriceBook) -> int:

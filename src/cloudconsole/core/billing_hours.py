@@ -6,7 +6,7 @@ clock is set by half an hour, one of them is shorter.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -78,12 +78,17 @@ def month_of(second: float, zone: tzinfo) -> tuple[int, int]:
     return local.year, local.month
 
 
+def day_start(day: date, zone: tzinfo) -> int:
+    """Return when a day begins."""
+    # Fold 0 is the earlier of two midnights; a missing midnight is the moment at which the clock skips it.
+    return int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
+
+
 @lru_cache(maxsize=1024)
 def month_start(year: int, month: int, zone: tzinfo) -> int:
     """Return when a month begins; months beyond 12 or below 1 are in other years."""
     years, index = divmod(month - 1, 12)
-    # Fold 0 is the earlier of two midnights; a missing midnight is the moment at which the clock skips it.
-    return int(datetime(year + years, index + 1, 1, tzinfo=zone).timestamp())
+    return day_start(date(year + years, index + 1, 1), zone)
 
 
 class Month(NamedTuple):

@@ -13,7 +13,15 @@ from msgspec import Struct
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Role
-from cloudconsole.spec.extension_records import ConsumptionSummaryItem, DomainItem, Forecast, MonthlyBill, PriceItem
+from cloudconsole.spec.extension_records import (
+    Consumption,
+    ConsumptionSummaryItem,
+    DomainItem,
+    Forecast,
+    MonthlyBill,
+    PriceItem,
+)
+from cloudconsole.spec.extensions import ConsumptionsParameters
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits
 
 Record = TypeVar("Record")
@@ -158,6 +166,10 @@ class Costs(Protocol):
     async def report(self, tenant: Tenant) -> CacheableResult[list[MonthlyBill]]: ...
 
     async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]: ...
+
+    async def consumptions(
+        self, tenant: Tenant, parameters: ConsumptionsParameters
+    ) -> CacheableResult[list[Consumption]]: ...
 
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]: ...
 

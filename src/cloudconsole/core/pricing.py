@@ -1,6 +1,6 @@
 """Price book and cost estimates, in integer billionths of the currency; formatted only at the end."""
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
@@ -40,22 +40,24 @@ class Price(NamedTuple):
     unit: Unit
     node_id: int | None
     start: int
-    billionths: int | None
-    """None if there is no longer such a price from then on."""
+    billionths: int
     type: str | None = None
+    until: int | None = None
+    """When it was removed; then the price that began before it applies again."""
+
+
+PriceKey = tuple[BillableType, Unit, int | None, str | None]
+"""Kind, unit, node and type."""
 
 
 class PriceBook:
     """Prices of resources by kind, node and time."""
 
     def __init__(self, prices: Iterable[Price]) -> None:
-        self._entries: dict[tuple[BillableType, Unit, int | None, str | None], list[tuple[int, int | None]]] = {}
+        by_key: dict[PriceKey, list[Price]] = {}
         for price in prices:
-            insort(
-                self._entries.setdefault((price.kind, price.unit, price.node_id, price.type), []),
-                (price.start, price.billionths),
-                key=lambda entry: entry[0],
-            )
+            by_key.setdefault((price.kind, price.unit, price.node_id, price.type), []).append(price)
+        self._entries = {key: _timeline(found) for key, found in by_key.items()}
 
     def hourly(
         self, kind: BillableType, node_id: int | None, amounts: Amounts, at: float, type_name: str | None = None
@@ -82,7 +84,7 @@ class PriceBook:
         for (kind, unit, node_id, type_name), entries in self._entries.items():
             ends = [*(start for start, _ in entries[1:]), None]
             for (start, billionths), end in zip(entries, ends, strict=True):
-                if end is None or end > now:
+                if billionths is not None and (end is None or end > now):
                     yield Price(kind, unit, node_id, start, billionths, type_name), end
 
     @cached_property
@@ -109,6 +111,26 @@ class PriceBook:
             if position and (price := entries[position - 1][1]) is not None:
                 return price
         return None
+
+
+def _timeline(prices: Iterable[Price]) -> list[tuple[int, int | None]]:
+    """Return from when on each amount applies, None where there is no price: that of the latest start counts."""
+    ordered = sorted(prices, key=lambda price: price.start)
+    if all(price.until is None for price in ordered):
+        return [(price.start, price.billionths) for price in ordered]
+    moments = sorted({moment for price in ordered for moment in (price.start, price.until) if moment is not None})
+    timeline: list[tuple[int, int | None]] = []
+    in_force: list[Price] = []
+    remaining = iter(ordered)
+    following = next(remaining, None)
+    for moment in moments:
+        while following is not None and following.start <= moment:
+            in_force.append(following)
+            following = next(remaining, None)
+        while in_force and in_force[-1].until is not None and in_force[-1].until <= moment:
+            in_force.pop()
+        timeline.append((moment, in_force[-1].billionths if in_force else None))
+    return timeline
 
 
 def estimate(hourly: Mapping[BillableType, int]) -> list[ConsumptionItem]:

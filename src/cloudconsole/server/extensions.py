@@ -47,6 +47,11 @@ EXTENSION_HANDLERS: Final[dict[str, Handler]] = {
             lambda ports, tenant, parameters: ports.costs.summary(tenant, parameters.region),
             of_cloud_user,
         ),
+        Handler(
+            spec.GET_CONSUMPTIONS,
+            lambda ports, tenant, parameters: ports.costs.consumptions(tenant, parameters),
+            of_cloud_user,
+        ),
         Handler(spec.GET_BILLING_REPORT, lambda ports, tenant, _: ports.costs.report(tenant), of_cloud_user),
         Handler(spec.GET_FORECAST, lambda ports, tenant, _: ports.costs.forecast(tenant), of_cloud_user),
     )

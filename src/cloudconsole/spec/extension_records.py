@@ -93,6 +93,7 @@ class Estimate(Struct, frozen=True):
     quotas: Annotated[list[QuotaNeed], field_doc("All quotas that items can use.")]
 
 
+BillingType = Literal["hourly", "correction"]
 SummaryType = Literal["instance", "image", "loadbalance", "volume", "allcategories"]
 
 _Amount = Annotated[str, field_doc("An amount.", unit="currency", pattern=SIGNED_DECIMAL)] | None
@@ -107,6 +108,38 @@ class ConsumptionSummaryItem(Struct, frozen=True):
     ]
     count: Annotated[int, field_doc("Resources that have run.")]
     amount: Annotated[_Amount, field_doc("Their cost, as decimal text; null if nothing is recorded.", unit="currency")]
+
+
+class ResourceSize(Struct, frozen=True):
+    """The size of a resource; what does not apply to its kind is 0."""
+
+    vcpus: Annotated[int, field_doc("vCPUs of a host.")]
+    memory_gb: Annotated[int, field_doc("Memory of a host, rounded up.", unit="GB")]
+    size_gb: Annotated[int, field_doc("Size of a disk or an image.", unit="GB")]
+
+
+class Consumption(Struct, frozen=True):
+    """What one resource has cost while its size, node and price stayed the same."""
+
+    res_type: Annotated[BillableType, field_doc("The kind of resource.")]
+    res_meta: Annotated[ResourceSize, field_doc("Its size.")]
+    start_at: Annotated[str, field_doc("Beginning of the first hour, in the console's time zone.")]
+    end_at: Annotated[str, field_doc("End of the last hour, in the console's time zone.")]
+    name: Annotated[str, field_doc("Name of the resource.")]
+    region: Annotated[str, field_doc("Its node, or empty text.")]
+    unit_price: Annotated[str, field_doc("Cost of the resource per hour, as decimal text.", unit="currency")]
+    billing_type: Annotated[
+        BillingType, field_doc("`hourly`, or `correction` for a later change of hours in closed months.")
+    ]
+    amount: Annotated[str, field_doc("`unit_price` times hours, or the correction.", unit="currency")]
+    remarks: Annotated[str, field_doc("Empty, or what has changed: `start`, `change`, `end`, `remove` or `price`.")]
+    billing_id: Annotated[
+        str, field_doc("The month whose bill has this row, `YYYY-MM`.", pattern="^[0-9]{4}-[0-9]{2}$")
+    ]
+    cost_time: Annotated[str, field_doc("Time that is billed, in whole hours, as text.", unit="seconds")]
+    res_id: Annotated[str, field_doc("ID of the resource; empty for a correction of a price.")]
+    id: Annotated[str, field_doc("ID of the row, for `marker`.")]
+    is_billing: Annotated[bool, field_doc("Whether the resource still runs at this price.")]
 
 
 class MonthlyBill(Struct, frozen=True):

@@ -1,12 +1,14 @@
 """The built-in extensions: actions in addition to the six, which a console may have or not."""
 
-from typing import Annotated, Final
+from datetime import date
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
 from cloudconsole.spec.actions import Action
 from cloudconsole.spec.errors import FlavorNotFound, NodeNotFound
 from cloudconsole.spec.extension_records import (
+    Consumption,
     ConsumptionSummaryItem,
     DomainItem,
     Estimate,
@@ -19,6 +21,9 @@ from cloudconsole.spec.records import field_doc
 
 MAX_PAGE: Final = 1000
 
+# Not `$`, which in Python also matches before a final line break.
+_NO_CONTROLS: Final = r"^[^\u0000-\u001f\u007f-\u009f]*(?![\s\S])"
+
 
 class DomainsParameters(Struct, frozen=True):
     limit: Annotated[
@@ -28,8 +33,7 @@ class DomainsParameters(Struct, frozen=True):
         str,
         Meta(
             max_length=64,
-            # Not `$`, which in Python also matches before a final line break.
-            pattern=r"^[^\u0000-\u001f\u007f-\u009f]*(?![\s\S])",
+            pattern=_NO_CONTROLS,
             description="The last `domainId` of the previous page; absent for the first page.",
         ),
     ] = ""
@@ -142,8 +146,48 @@ GET_ESTIMATE = Action(
 )
 
 
+OnlyNode = Annotated[str, Meta(max_length=255, pattern=_NO_CONTROLS, description="Only this node; optional.")]
+
+
 class SummaryParameters(Struct, frozen=True):
-    region: Annotated[str, Meta(max_length=255, description="Only this node; optional.")] = ""
+    region: OnlyNode = ""
+
+
+MAX_DAYS: Final = 366
+
+
+class ConsumptionsParameters(Struct, frozen=True):
+    region: OnlyNode = ""
+    type: Annotated[
+        str,
+        Meta(
+            max_length=255,
+            pattern=_NO_CONTROLS,
+            description="Only this kind of resource; optional. An unknown one has no rows.",
+        ),
+    ] = ""
+    start_at: Annotated[
+        date | None,
+        Meta(
+            description="The first day, `YYYY-MM-DD`; unless given, the first of the month of `end_at`. It is invalid "
+            f"if it is after `end_at`, or if there are more than {MAX_DAYS} days."
+        ),
+    ] = None
+    end_at: Annotated[date | None, Meta(description="The last day; today unless given.")] = None
+    interval: Annotated[
+        Literal["", "day"], Meta(description="`day` to end rows with each day; unless given, they end with each month.")
+    ] = ""
+    limit: Annotated[
+        int, Meta(ge=1, le=MAX_PAGE, description=f"Maximum number of items, 1 to {MAX_PAGE}; 100 unless given.")
+    ] = 100
+    marker: Annotated[
+        str,
+        Meta(
+            max_length=128,
+            pattern=_NO_CONTROLS,
+            description="The last `id` of the previous page; absent for the first page.",
+        ),
+    ] = ""
 
 
 _RULE: Final = (
@@ -163,6 +207,21 @@ GET_CONSUMPTIONS_SUMMARY = Action(
     success=Text("Consumption summary.", "获取消费汇总成功"),
     parameters=SummaryParameters,
     notes=(_RULE, "Always five rows: the four kinds in the usual order, and `allcategories`, their sum.", _UNKNOWN),
+)
+GET_CONSUMPTIONS = Action(
+    name="GetConsumptionsByQuery",
+    purpose=Text("What each resource has cost in a period, in pages.", "指定时间段内各资源的费用，分页返回。"),
+    record=list[Consumption],
+    success=Text("Consumptions.", "获取消费记录成功"),
+    parameters=ConsumptionsParameters,
+    notes=(
+        _RULE,
+        "A resource has another row where its size, its node or the price of an hour changes. The amounts of a month's "
+        "rows add up to its total in GetBillingReportList4NearlyYear.",
+        _CLOSED,
+        "Ordered by `res_id` and time. A page with fewer items than `limit` is the last.",
+        "What was not recorded has no rows: hours before the console kept a record, and clouds without one.",
+    ),
 )
 GET_BILLING_REPORT = Action(
     name="GetBillingReportList4NearlyYear",
@@ -188,6 +247,7 @@ EXTENSIONS: Final = (
     GET_PRICES,
     GET_ESTIMATE,
     GET_CONSUMPTIONS_SUMMARY,
+    GET_CONSUMPTIONS,
     GET_BILLING_REPORT,
     GET_FORECAST,
 )

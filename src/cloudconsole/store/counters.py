@@ -138,8 +138,6 @@ def update_counters(connection: Connection, before: Iterable[Resource], after: I
     sums: dict[CostKey, Amounts] = {}
     moments: dict[int, int] = {}
     for resource in before:
-        # Also if nothing is added: the tenant's row stays locked until the end of the transaction.
-        moments.setdefault(resource["tenant_id"], 0)
         if resource["ended_at"] is None:
             key = _cost_key(resource)
             sums[key] = sums.get(key, Amounts()).minus(amounts_of(resource))

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import insert
 
 from cloudconsole.store.tables import nodes, tenants
+from tests.backends.embedded.billing_histories import Story
 from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, RIVAL, SmallCloud
 from tests.stores import copy_store, make_store, open_reader, opened
 
@@ -27,3 +28,8 @@ def cloud(bare_store: Path, tmp_path: Path) -> Iterator[SmallCloud]:
     folder = copy_store(bare_store, tmp_path / "small")
     with opened(folder, "cloud") as engine, open_reader(folder) as reader:
         yield SmallCloud(folder, engine, reader)
+
+
+@pytest.fixture
+def story(cloud: SmallCloud) -> Story:
+    return Story(cloud)

@@ -1,8 +1,7 @@
 """Costs over time: a random year of an operator, compared with a simulation of every hour."""
 
 import random
-from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,218 +10,20 @@ import pytest
 from sqlalchemy import select, update
 
 from cloudconsole.backends.embedded.costs import EmbeddedCosts
-from cloudconsole.core.billing_hours import month_of, month_start, spans
-from cloudconsole.core.clock import format_utc
+from cloudconsole.core.billing_hours import month_of, month_start
 from cloudconsole.core.ports import CloudCredentials, Tenant
-from cloudconsole.core.pricing import Price, PriceBook, clock_hour, format_amount
-from cloudconsole.core.resources import Amounts
+from cloudconsole.core.pricing import format_amount
 from cloudconsole.operator.entities import NODES, PRICES, RESOURCES, TENANTS
 from cloudconsole.operator.entities.resources import recount
-from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.extension_records import Forecast
 from cloudconsole.store.billing import sums
 from cloudconsole.store.billing.resources import record_resources
 from cloudconsole.store.billing.verification import differences, incorrect_record
-from cloudconsole.store.tables import billing_entries, billing_state, former_names, prices, resources
-from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, RIVAL, SmallCloud
+from cloudconsole.store.tables import billing_entries, billing_state, former_names, resources
+from tests.backends.embedded.billing_histories import NODE_IDS, Operator, Story
+from tests.backends.embedded.small_cloud import ACME, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
-
-NODE_IDS = {name: node_id for node_id, name in NODE_NAMES.items()}
-DAY = 86_400
-
-
-@dataclass
-class Life:
-    kind: str
-    states: list[tuple[int, str, int]]
-    """From when on, node and size."""
-    end: int | None = None
-
-    def state_at(self, second: int) -> tuple[int, str, int] | None:
-        return next((state for state in reversed(self.states) if state[0] <= second), None)
-
-
-class Operator:
-    """Changes a cloud at random, and remembers what was true when."""
-
-    def __init__(self, cloud: SmallCloud, rng: random.Random, zone: tzinfo, start: int) -> None:
-        self.cloud, self.rng, self.zone, self.now = cloud, rng, zone, start
-        self.lives: dict[str, Life] = {}
-        self.gone: list[Life] = []
-        self.count = 0
-        self.timeline: dict[tuple[str, int | None], dict[int, int | None]] = {}
-        for kind, unit in (("volume", "gb"), ("loadbalance", "each")):
-            self.act(PRICES.add, {"kind": kind, "unit": unit, "from": format_utc(0), "price": "0.25"})
-            self.note_price(kind, None, 0, 250_000_000)
-
-    def act(self, verb: Any, *arguments: Any) -> bool:
-        try:
-            with operator_transaction(self.cloud.engine, actor="tests", now=self.now, zone=self.zone, force=True) as tx:
-                verb(tx, *arguments)
-        except OperatorError:
-            return False
-        return True
-
-    def moment(self) -> int:
-        """A time in the past, now or in the future."""
-        span = self.rng.choice([0, 0, 0, 3600, DAY, 40 * DAY])
-        return self.now + self.rng.randint(-span, self.rng.choice([0, span]))
-
-    def step(self) -> None:
-        verb = self.rng.choice(
-            [self.add, self.add, self.resize, self.resize, self.end, self.end, self.remove, self.price]
-        )
-        verb()
-        self.now += self.rng.choice([1, 600, 3600, DAY, 3 * DAY, 9 * DAY])
-
-    def add(self) -> None:
-        self.count += 1
-        kind = self.rng.choice(["volume", "loadbalance"])
-        size = self.rng.randint(1, 50) if kind == "volume" else 0
-        start, node = self.moment(), self.rng.choice(list(NODE_IDS))
-        values = {"id": f"r{self.count}", "tenant": "acme", "kind": kind, "name": "r", "node": node}
-        sized = {"size": size} if size else {}
-        if self.act(RESOURCES.add, {**values, **sized, "started": format_utc(start)}):
-            self.lives[values["id"]] = Life(kind, [(start, node, size)])
-
-    def some(self) -> tuple[str, Life] | None:
-        return self.rng.choice(list(self.lives.items())) if self.lives else None
-
-    def resize(self) -> None:
-        chosen = self.some()
-        if chosen is None:
-            return
-        name, life = chosen
-        _, node, size = life.states[-1]
-        new_node, new_size = self.rng.choice(list(NODE_IDS)), self.rng.randint(1, 50) if size else 0
-        is_changed = self.act(RESOURCES.change, name, {"node": new_node, **({"size": new_size} if size else {})})
-        if is_changed and (new_node, new_size) != (node, size):
-            moment = max(self.now, life.states[0][0])
-            life.states = [state for state in life.states if state[0] < moment] + [(moment, new_node, new_size)]
-
-    def end(self) -> None:
-        chosen = self.some()
-        if chosen is None:
-            return
-        name, life = chosen
-        moment = max(self.moment(), life.states[0][0])
-        if self.act(RESOURCES.end, name, format_utc(moment)):
-            life.end = moment
-            life.states = [state for state in life.states if state[0] <= moment]
-
-    def remove(self) -> None:
-        chosen = self.some()
-        if chosen is None or self.rng.random() < 0.5:
-            return
-        name, life = chosen
-        if self.act(RESOURCES.remove, name):
-            del self.lives[name]
-            hour = clock_hour(self.now, self.zone).start
-            if life.end is None or life.end >= hour:
-                life.end = hour - 1
-            if life.states[0][0] <= life.end:
-                self.gone.append(life)
-
-    def price(self) -> None:
-        kind, unit = self.rng.choice([("volume", "gb"), ("loadbalance", "each")])
-        node = self.rng.choice([None, *NODE_IDS])
-        price = f"{self.rng.randrange(1, 10**9) / 10**9:.9f}"
-        start = max(1, self.moment())
-        values = {"kind": kind, "unit": unit, "from": format_utc(start), "price": price}
-        if self.act(PRICES.add, values | ({"node": node} if node else {})):
-            self.note_price(kind, NODE_IDS.get(node or ""), start, int(Decimal(price) * 10**9))
-        with operator_transaction(self.cloud.engine, actor="tests", now=self.now, zone=self.zone) as tx:
-            records = [record for record in PRICES.list(tx) if record["from"] != format_utc(0)]
-        if not records or self.rng.random() < 0.5:
-            return
-        record = self.rng.choice(records)
-        place = record["kind"], NODE_IDS.get(record.get("node") or ""), at(record["from"].rstrip("Z"))
-        if self.rng.random() < 0.5:
-            if self.act(PRICES.change, PRICES.key_of(record), {"price": price}):
-                self.note_price(*place, int(Decimal(price) * 10**9))
-        elif self.act(PRICES.remove, PRICES.key_of(record)):
-            if place[2] > self.now:
-                del self.timeline[place[:2]][place[2]]
-            self.note_present(*place[:2])
-
-    def note_price(self, kind: str, node: int | None, start: int, billionths: int) -> None:
-        self.timeline.setdefault((kind, node), {})[start] = billionths
-        self.note_present(kind, node)
-
-    def note_present(self, kind: str, node: int | None) -> None:
-        """From now on, what the table says applies."""
-        with self.cloud.engine.connect() as connection:
-            found = connection.execute(
-                select(prices).where(prices.c.kind == kind, prices.c.start <= self.now)
-            ).mappings()
-            actual = {row["start"]: row["billionths"] for row in found if row["node_id"] == node}
-        noted = {start: value for start, value in self.timeline.get((kind, node), {}).items() if start <= self.now}
-        current = actual[max(actual)] if actual else None
-        if (noted[max(noted)] if noted else None) != current:
-            self.timeline.setdefault((kind, node), {})[self.now] = current
-
-    def simulated(self) -> int:
-        """The cost of all hours up to now, with what is known now."""
-        units: dict[str, Any] = {"volume": "gb", "loadbalance": "each"}
-        book = PriceBook(
-            Price(kind, units[kind], node, start, value)  # type: ignore[arg-type]
-            for (kind, node), starts in self.timeline.items()
-            for start, value in starts.items()
-            if start <= self.now
-        )
-        total = 0
-        for life in [*self.lives.values(), *self.gone]:
-            start = life.states[0][0]
-            if start > self.now:
-                continue
-            for span in spans(start - (start % 3600) - 3600, self.now + 3600, self.zone):
-                hour = span.start
-                while hour < span.end and hour <= self.now:
-                    following = min(hour - (hour - span.phase) % 3600 + 3600, span.end)
-                    last = min(following - 1, self.now, following if life.end is None else life.end)
-                    state = life.state_at(last)
-                    if state is not None and (life.end is None or life.end >= hour) and start < following:
-                        amounts = Amounts(1, size_gb=state[2])
-                        cost = book.hourly(life.kind, NODE_IDS[state[1]], amounts, last)  # type: ignore[arg-type]
-                        assert cost is not None
-                        total += cost
-                    hour = following
-        return total
-
-
-class Story:
-    """An operator's changes at given times, in UTC."""
-
-    def __init__(self, cloud: SmallCloud) -> None:
-        self.cloud = cloud
-        self.zone: tzinfo = UTC
-        self.costs = EmbeddedCosts(cloud.reader, cloud.clock, UTC)
-
-    def act(self, now: str, verb: Any, *arguments: Any) -> None:
-        with operator_transaction(self.cloud.engine, actor="tests", now=at(now), zone=self.zone, force=True) as tx:
-            verb(tx, *arguments)
-
-    def price(self, now: str, price: str, start: str = "2026-01-01T00:00:00Z") -> None:
-        self.act(now, PRICES.add, {"kind": "volume", "unit": "gb", "from": start, "price": price})
-
-    def volume(self, now: str, name: str = "v", size: int = 10, started: str | None = None) -> None:
-        values = {"id": name, "tenant": "acme", "kind": "volume", "name": name, "node": "north", "size": size}
-        self.act(now, RESOURCES.add, values | ({"started": started} if started else {}))
-
-    def months(self, now: str) -> dict[str, str | None]:
-        self.cloud.clock.moment = at(now)
-        return {bill.bill_month: bill.total for bill in run(self.costs.report(ACME)).record}
-
-    def forecast(self, now: str) -> Forecast:
-        self.cloud.clock.moment = at(now)
-        return run(self.costs.forecast(ACME)).record
-
-
-@pytest.fixture
-def story(cloud: SmallCloud) -> Story:
-    return Story(cloud)
 
 
 def test_the_example_of_the_guide(story: Story) -> None:
@@ -341,6 +142,16 @@ def test_a_resource_that_another_tenant_takes_over_is_billed_once(story: Story) 
     assert (taken["2026-10"], taken["2026-11"]) == ("0.00", "0.20")
 
 
+def test_an_id_that_another_tenant_has_used_is_billed(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01")
+    story.act("2026-11-01T02:10:00", RESOURCES.remove, "v")
+    values = {"id": "v", "tenant": "rival", "kind": "volume", "name": "v", "node": "north", "size": 10}
+    story.act("2026-11-01T02:20:00", RESOURCES.add, values)
+    story.cloud.clock.moment = at("2026-11-01T03:30:00")
+    assert run(story.costs.report(RIVAL)).record[-1].total == "0.20"
+
+
 @pytest.mark.parametrize(
     ("start", "total"),
     [("2026-11-01T01:00:00", "1.40"), ("2026-10-31T22:00:00", "1.70"), ("2026-11-01T06:00:00", "0.80")],
@@ -356,12 +167,91 @@ def test_another_start_keeps_later_changes(story: Story, start: str, total: str)
     assert Decimal(months["2026-10"] or 0) + Decimal(months["2026-11"] or 0) == Decimal(total)
 
 
-def test_an_id_that_is_used_again_is_not_billed_twice(story: Story) -> None:
+@pytest.mark.parametrize(
+    ("first", "ended", "removed", "total"),
+    [
+        ("2026-11-01T00:00:00", None, "2026-11-01T05:10:00", "0.70"),
+        ("2026-11-25T00:00:00", None, "2026-11-01T05:10:00", "0.70"),
+        ("2026-11-01T03:00:00", None, "2026-11-01T05:10:00", "0.70"),
+        ("2026-11-01T00:00:00", "2026-11-01T01:30:00Z", "2026-11-01T05:10:00", "0.70"),
+    ],
+    ids=["while running", "before it started", "with a later start", "after its end"],
+)
+def test_an_id_that_is_used_again_is_billed_once(
+    story: Story, first: str, ended: str | None, removed: str, total: str
+) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01T05:00:00", started=f"{first}Z")
+    if ended:
+        story.act("2026-11-01T05:05:00", RESOURCES.end, "v", ended)
+    story.act(removed, RESOURCES.remove, "v")
+    story.volume("2026-11-01T05:20:00", started="2026-11-01T00:00:00Z")
+    assert story.months("2026-11-01T06:30:00")["2026-11"] == total
+
+
+def test_a_price_may_be_removed_in_the_hour_of_an_end(story: Story) -> None:
+    story.act("2026-10-01", PRICES.add, NODE_PRICE)
+    story.volume("2026-11-01T00:10:00")
+    story.act("2026-11-01T02:10:00", RESOURCES.end, "v")
+    story.act("2026-11-01T02:20:00", RESOURCES.remove, "v")
+    story.act("2026-11-01T02:30:00", PRICES.remove, NODE_KEY)
+    assert story.months("2026-11-01T05:00:00")["2026-11"] == "1.00"
+
+
+def test_a_past_end_after_a_node_was_removed(story: Story) -> None:
+    for price in (NODE_PRICE, NODE_PRICE | {"node": "south", "price": "0.01"}):
+        story.act("2026-10-01", PRICES.add, price)
+    story.volume("2026-11-01T00:10:00")
+    story.act("2026-11-01T02:10:00", RESOURCES.change, "v", {"node": "south"})
+    story.act("2026-11-01T03:00:00", PRICES.remove, NODE_KEY)
+    story.act("2026-11-01T03:00:00", NODES.remove, "north")
+    story.act("2026-12-05", RESOURCES.end, "v", "2026-11-01T01:30:00Z")
+    # 718 hours of November at 0.10.
+    months = story.months("2026-12-06")
+    assert (months["2026-11"], months["2026-12"]) == ("72.80", "-71.80")
+
+
+@pytest.mark.parametrize(("resized", "total"), [({"size": 20}, "0.30"), ({"size": 50, "node": "south"}, "0.30")])
+def test_a_past_end_ends_what_ran_then(story: Story, resized: dict[str, Any], total: str) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01T09:10:00")
+    story.act("2026-11-01T12:20:00", RESOURCES.change, "v", resized)
+    story.act("2026-11-01T12:30:00", RESOURCES.end, "v", "2026-11-01T12:10:00Z")
+    assert story.months("2026-11-01T12:35:00")["2026-11"] == "0.40"
+    story.act("2026-11-01T12:40:00", RESOURCES.remove, "v")
+    assert story.months("2026-11-01T14:00:00")["2026-11"] == total
+
+
+def test_start_and_end_may_change_together(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01T12:00:00")
+    before = volume_row(started_at=at("2026-11-01T12:00:00"))
+    after = before | {"started_at": at("2026-11-01T08:00:00"), "ended_at": at("2026-11-01T09:00:00")}
+    with story.cloud.engine.begin() as connection:
+        record_resources(connection, [(before, after)], at("2026-11-01T13:00:00"), UTC)
+    assert story.months("2026-11-01T14:00:00")["2026-11"] == "0.20"
+
+
+@pytest.mark.parametrize("change", ["add", "change"])
+def test_prices_apply_from_their_start_also_after_a_removal(story: Story, change: str) -> None:
+    story.price("2026-10-01", "0.01")
+    story.price("2026-10-01", "0.02", "2026-11-01T02:00:00Z")
+    story.volume("2026-11-01T00:10:00")
+    story.act("2026-11-01T03:30:00", PRICES.remove, "volume/gb/2026-11-01T02:00:00Z")
+    if change == "add":
+        story.price("2026-11-01T06:30:00", "0.03", "2026-11-01T02:00:00Z")
+    else:
+        story.act("2026-11-01T06:30:00", PRICES.change, "volume/gb/2026-01-01T00:00:00Z", {"price": "0.05"})
+    assert story.months("2026-11-01T07:30:00")["2026-11"] == {"add": "2.00", "change": "3.70"}[change]
+
+
+def test_a_resource_of_closed_months_only_counts(story: Story) -> None:
     story.price("2026-10-01", "0.01")
     story.volume("2026-11-01")
-    story.act("2026-11-01T05:10:00", RESOURCES.remove, "v")
-    story.volume("2026-11-01T05:20:00", started="2026-11-01T00:00:00Z")
-    assert story.months("2026-11-01T06:30:00")["2026-11"] == "0.70"
+    story.volume("2026-12-02", "w", started="2026-11-05T00:00:00Z")
+    story.act("2026-12-02", RESOURCES.end, "w", "2026-11-05T01:00:00Z")
+    story.cloud.clock.moment = at("2026-12-03")
+    assert run(story.costs.summary(ACME, "")).record[-1].count == 2
 
 
 def test_a_resource_that_never_ran_does_not_count(story: Story) -> None:
@@ -442,7 +332,6 @@ def test_closed_months_keep_their_time_zone(story: Story, many_entries: int, mon
     story.price("2026-09-01", "0.01")
     story.volume("2026-10-31T23:30:00")
     assert story.months("2026-11-01T00:30:00")["2026-10"] == "0.10"
-    # Still at half past midnight in Berlin, October has ended an hour before.
     story.costs = EmbeddedCosts(story.cloud.reader, story.cloud.clock, ZoneInfo("Europe/Berlin"))
     before = story.months("2026-11-01T01:30:00")
     assert (before["2026-10"], before["2026-11"]) == ("0.10", "0.20")

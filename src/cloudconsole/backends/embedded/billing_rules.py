@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import tzinfo
 from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 from cloudconsole.core.billing import CostKey
 from cloudconsole.core.billing_hours import Calendar
@@ -15,21 +16,30 @@ from cloudconsole.store.billing.state import BillingState, Closing, state_of
 _STATE: Final = "SELECT complete_since, recording_since, time_zone FROM billing_state"
 _CLOSINGS: Final = "SELECT until, time_zone FROM billing_closings ORDER BY until"
 _PRICES: Final = """
-    SELECT kind, unit, node_id, start, billionths, type, is_cancelled, known_from FROM price_entries ORDER BY id
+    SELECT kind, unit, node_id, start, billionths, type, until, known_from FROM price_entries ORDER BY id
 """
 _NEXT: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ? AND counts_from > ?"
 
 
-class Books:
-    """The prices in force now, and those that were known when each month was closed."""
+_SUMMED_KEYS: Final = "SELECT DISTINCT kind, node_id, type FROM monthly_sums WHERE tenant_id = ?"
+_RECORDED_KEYS: Final = "SELECT DISTINCT kind, node_id, type FROM billing_entries WHERE tenant_id = ?"
 
-    def __init__(self, timeline: list[RowTuple], closings: tuple[Closing, ...], second: int) -> None:
-        self._timeline = timeline
+
+class Books:
+    """The prices of some keys that are in force now, and those that were known when each month was closed."""
+
+    def __init__(
+        self, timeline: list[RowTuple], closings: tuple[Closing, ...], keys: Iterable[CostKey], second: int
+    ) -> None:
+        places = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
+        self._timeline = [row for row in timeline if (row[0], row[2]) in places]
         self._closings = closings
-        self._second = second
         self._closed: dict[int, PriceBook] = {}
-        self.present = PriceBook(price for price in prices_of(timeline) if price.start <= second)
-        self.next_start = min((row[3] for row in timeline if row[3] > second), default=None)
+        self.present = PriceBook(price for price in prices_of(self._timeline) if price.start <= second)
+        moments = {moment for row in self._timeline for moment in (row[3], row[6]) if moment is not None}
+        self.starts = sorted(moment for moment in moments if moment <= second)
+        """When prices began or ended; also those that were changed later, which closed months may have."""
+        self.next_start = min((moment for moment in moments if moment > second), default=None)
 
     def at(self, second: int) -> PriceBook:
         index = bisect_right(self._closings, second, key=lambda closing: closing.until)
@@ -40,21 +50,13 @@ class Books:
             self._closed[until] = PriceBook(prices_of(row for row in self._timeline if row[7] < until))
         return self._closed[until]
 
-    def starts(self, keys: Iterable[CostKey] | None) -> list[int]:
-        """Return when prices began that may concern these keys, or all, in order.
-
-        Also those that were removed later: closed months may have them.
-        """
-        begun = [row for row in self._timeline if row[3] <= self._second]
-        if keys is not None:
-            places = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
-            begun = [row for row in begun if (row[0], row[2]) in places]
-        return sorted({row[3] for row in begun})
-
 
 class Rules(NamedTuple):
     state: BillingState
     calendar: Calendar
+    zone: tzinfo
+    """The zone of the open months: a new setting applies from the next change on."""
+    keys: set[CostKey]
     books: Books
     hour_end: int
     """The end of the current hour."""
@@ -65,9 +67,12 @@ class Rules(NamedTuple):
 async def read_rules(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> Rules:
     row = await snapshot.one(_STATE)
     state = state_of(row or (0, 0, ""), await snapshot.all(_CLOSINGS)).at(second)
+    zone = ZoneInfo(state.time_zone) if state.time_zone else zone
     calendar = state.calendar(zone)
     hour_end = calendar.span_at(second).hour_end(second)
-    books = Books(await snapshot.all(_PRICES), state.closings, second)
+    found = await snapshot.all(_SUMMED_KEYS, (tenant_id,)) or await snapshot.all(_RECORDED_KEYS, (tenant_id,))
+    keys = {CostKey(kind, node_id or None, type_name or None) for kind, node_id, type_name in found}
+    books = Books(await snapshot.all(_PRICES), state.closings, keys, second)
     upcoming = await snapshot.one(_NEXT, (tenant_id, second)) or (None,)
     expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
-    return Rules(state, calendar, books, hour_end, expires_at)
+    return Rules(state, calendar, zone, keys, books, hour_end, expires_at)

@@ -1,17 +1,26 @@
 """A tenant's costs up to now, from the record in the store.
 
-Only tenants with many entries have sums by month. A month in which prices changed, and one whose sums are in another
-time zone, is computed from its entries also for them.
+Only tenants with many entries have sums by month. A month in which prices changed is computed from its entries also for
+them.
 """
 
-import math
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable
 from datetime import tzinfo
 from typing import Final, NamedTuple
 
 from cloudconsole.backends.embedded.billing_rules import Books, Rules, read_rules
-from cloudconsole.core.billing import CostKey, Entry, Use, Uses, cost_of, late_price_correction, sum_up, unit_hours
+from cloudconsole.core.billing import (
+    CostKey,
+    Entry,
+    Use,
+    Uses,
+    cost_of,
+    late_price_correction,
+    require_price,
+    sum_up,
+    unit_hours,
+)
 from cloudconsole.core.billing_hours import Calendar, Span
 from cloudconsole.core.resources import Amounts
 from cloudconsole.store.base import Snapshot
@@ -20,7 +29,7 @@ from cloudconsole.store.tables import BILLED_AMOUNTS
 _FIRST: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ?"
 _CORRECTIONS: Final = """
     SELECT kind, node_id, type, counts_from, correction FROM billing_entries
-    WHERE tenant_id = ? AND correction <> '0'
+    WHERE tenant_id = ? AND correction <> '0' AND counts_from <= ?
 """
 _SUMS: Final = f"""
     SELECT kind, node_id, type, start, {", ".join(BILLED_AMOUNTS)}, {", ".join(f"{n}_delay" for n in BILLED_AMOUNTS)}
@@ -50,24 +59,21 @@ class History(NamedTuple):
 
 async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> History:
     rules = await read_rules(snapshot, tenant_id, second, zone)
-    state, calendar, books = rules.state, rules.calendar, rules.books
+    calendar, books = rules.calendar, rules.books
     history = History([], {}, rules)
     first = (await snapshot.one(_FIRST, (tenant_id,)) or (None,))[0]
     if first is None or first > second:
         return history
-    sums = await _read_sums(snapshot, tenant_id)
-    are_current = state.time_zone == str(zone)
-    stale_from = 0 if not sums else math.inf if are_current else state.closed_until
-    starts = books.starts(sums if sums and are_current else None)
-    parts = calendar.divide(calendar.span_at(first).start, rules.hour_end, starts)
+    parts = calendar.divide(calendar.span_at(first).start, rules.hour_end, books.starts)
     record = _Record(snapshot, tenant_id, second)
-    uses = await record.uses(sums, _by_month(parts, calendar), stale_from)
+    uses = await record.uses(_by_month(parts, calendar))
     for key, of_key in uses.items():
         for span, used, running in unit_hours(of_key, parts):
             history.costs.append(Cost(key, span.start, cost_of(key, used, books.at(span.start), span.end - 1)))
             history.running[key] = running
-    history.costs.extend([cost async for cost in record.late_corrections(parts, books, starts)])
-    for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (tenant_id,)):
+        require_price(key, history.running[key], books.present, second)
+    history.costs.extend([cost async for cost in record.late_corrections(parts, books)])
+    for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (tenant_id, second)):
         history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction)))
     return history
 
@@ -106,10 +112,10 @@ class _Record:
         self._tenant_id = tenant_id
         self._second = second
 
-    async def uses(self, sums: Uses, months: dict[Span, list[Span]], stale_from: float) -> Uses:
+    async def uses(self, months: dict[Span, list[Span]]) -> Uses:
         """Return the use in each part of the months; those that are divided or have no sums are read."""
-        uses = {key: dict(of_key) for key, of_key in sums.items()}
-        read = [month for month, parts in months.items() if len(parts) > 1 or month.start >= stale_from]
+        uses = await _read_sums(self._snapshot, self._tenant_id)
+        read = [month for month, parts in months.items() if len(parts) > 1 or not uses]
         for of_key in uses.values():
             for month in read:
                 of_key.pop(month.start, None)
@@ -125,11 +131,11 @@ class _Record:
                 of_key[current.start] = of_key[current.start].minus(entry, current)
         return uses
 
-    async def late_corrections(self, parts: list[Span], books: Books, starts: list[int]) -> AsyncIterator[Cost]:
+    async def late_corrections(self, parts: list[Span], books: Books) -> AsyncIterator[Cost]:
         """Yield the differences for resources that ended before a price began in the same hour."""
         begins = [part.start for part in parts]
         last: dict[int, int] = {}
-        for start in starts:
+        for start in books.starts:
             index = bisect_right(begins, start) - 1
             # Any price begins in the first hour of a part.
             if index >= 0 and begins[index] < start < parts[index].end:

@@ -1,30 +1,37 @@
 """Costs over time from the record in the store."""
 
 import math
-from datetime import tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Final
 
 from cloudconsole.backends.embedded.cost_history import History, read_history
+from cloudconsole.backends.embedded.cost_rows import CostQuery, RowId, read_rows
 from cloudconsole.core.billing import cost_of
-from cloudconsole.core.billing_hours import Calendar, Month
+from cloudconsole.core.billing_hours import Calendar, Month, day_start
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.core.pricing import format_amount
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.spec.extension_records import ConsumptionSummaryItem, Forecast, MonthlyBill, SummaryType
+from cloudconsole.spec.errors import InvalidField
+from cloudconsole.spec.extension_records import Consumption, ConsumptionSummaryItem, Forecast, MonthlyBill, SummaryType
+from cloudconsole.spec.extensions import MAX_DAYS, ConsumptionsParameters
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.base import Reader
 
 _COUNTS: Final = """
     SELECT kind, COUNT(*) FROM (
-        SELECT kind, resource_id, SUM(items * ((:end - counts_from) / 3600 + 1 - skips_hour)) AS hours
+        SELECT kind, resource_id, SUM(items * (:end - counts_from - skips_hour)) AS seconds,
+            MAX(CASE WHEN correction <> '0' THEN 1 ELSE 0 END) AS is_corrected
         FROM billing_entries WHERE tenant_id = :tenant AND counts_from < :end {only} GROUP BY kind, resource_id
-    ) AS lives WHERE hours > 0 GROUP BY kind
+    ) AS lives WHERE seconds > 0 OR is_corrected = 1 GROUP BY kind
 """
 _NODE: Final = (
     "SELECT id FROM nodes WHERE name = ? UNION ALL SELECT id FROM former_names WHERE thing = 'node' AND name = ?"
 )
 
 REPORT_MONTHS: Final = 12
+_FIRST_DAY: Final = date(1970, 1, 1)
+_LAST_DAY: Final = date(9998, 12, 31)
 
 
 class EmbeddedCosts:
@@ -67,6 +74,17 @@ class EmbeddedCosts:
         rows.append(ConsumptionSummaryItem("allcategories", sum(counts.values()), total))
         return CacheableResult(rows, history.rules.expires_at)
 
+    async def consumptions(
+        self, tenant: Tenant, parameters: ConsumptionsParameters
+    ) -> CacheableResult[list[Consumption]]:
+        now = self._clock.now()
+        query = _cost_query(parameters, now, self._zone)
+        if tenant.credentials is not None or (query.kind and query.kind not in PRICED_UNITS):
+            return CacheableResult([], query.end)
+        async with self._reader.snapshot() as snapshot:
+            rows, rules = await read_rows(snapshot, tenant.id, math.floor(now), self._zone, query)
+        return CacheableResult(rows, rules.expires_at if query.end > now else math.inf)
+
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]:
         now = self._clock.now()
         history = await self._history(tenant, now)
@@ -102,3 +120,22 @@ def _last_months(calendar: Calendar, now: float) -> list[Month]:
     while len(months) < REPORT_MONTHS:
         months.append(calendar.month_at(months[-1].start - 1))
     return months[::-1]
+
+
+_INVALID_PERIOD: Final = Text(
+    f"The field '{{field}}' must be the first of at most {MAX_DAYS} days.",
+    f"字段“{{field}}”必须是至多 {MAX_DAYS} 天的第一天。",
+)
+
+
+def _cost_query(parameters: ConsumptionsParameters, now: float, zone: tzinfo) -> CostQuery:
+    last = parameters.end_at or datetime.fromtimestamp(now, zone).date()
+    first = parameters.start_at or last.replace(day=1)
+    if not 0 <= (last - first).days < MAX_DAYS:
+        raise InvalidField("start_at", _INVALID_PERIOD)
+    # There are no costs before and after.
+    first, last = (min(max(day, _FIRST_DAY), _LAST_DAY) for day in (first, last))
+    start, end = day_start(first, zone), day_start(last + timedelta(days=1), zone)
+    after = RowId.parse(parameters.marker) if parameters.marker else None
+    is_daily = parameters.interval == "day"
+    return CostQuery(start, end, parameters.type, parameters.region, is_daily, parameters.limit, after)

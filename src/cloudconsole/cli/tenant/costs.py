@@ -1,4 +1,4 @@
-"""`cloudconsole costs`: estimated costs as numbers or bars."""
+"""`cloudconsole costs`: estimated costs as numbers or bars, and costs over time."""
 
 import argparse
 from collections.abc import Callable
@@ -6,12 +6,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.errors import EXIT_USAGE, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, print_table, run_and_print
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar
+from cloudconsole.cli.tenant.cost_history import GROUPS, day, run_forecast, run_period
 from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.spec.text_escaping import escape_and_truncate
 
@@ -23,11 +24,25 @@ _PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="?", choices=["forecast"], help=translate(messages.FORECAST_ARGUMENT))
     parser.add_argument("--plot", action="store_true", help=translate(messages.PLOT_FLAG))
+    parser.add_argument("--from", dest="first", metavar="DAY", type=day, help=translate(messages.FROM_DAY_FLAG))
+    parser.add_argument("--to", dest="last", metavar="DAY", type=day, help=translate(messages.TO_DAY_FLAG))
+    parser.add_argument("--by", choices=GROUPS, help=translate(messages.BY_FLAG))
+    parser.add_argument("--kind", choices=list(messages.KINDS), help=translate(messages.ONLY_KIND_FLAG))
+    parser.add_argument("--node", metavar="NODE", help=translate(messages.ONLY_NODE_FLAG))
     add_connection_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    period = [arguments.first, arguments.last, arguments.by, arguments.kind, arguments.node]
+    if sum([bool(arguments.what), arguments.plot, any(period)]) > 1:
+        print_error(translate(messages.ONE_VIEW_OF_COSTS))
+        return EXIT_USAGE
+    if arguments.what:
+        return run_forecast(arguments)
+    if any(period):
+        return run_period(arguments)
     if not arguments.plot:
         return run_and_print(arguments, OutputView(lambda console: console.call("GetConsumptionsEstimated"), _table))
 

@@ -106,7 +106,8 @@ def _in_json(action: Action, properties: dict[str, Schema]) -> dict[str, Schema]
         parameter.encode_name: {"anyOf": [schema, {"type": "null"}], "description": schema.get("description", "")}
         | ({"default": parameter.default} if parameter.default else {})
         for parameter in fields(action.parameters)
-        if not parameter.required and (schema := properties[parameter.encode_name])
+        if not parameter.required
+        and {"type": "null"} not in (schema := properties[parameter.encode_name]).get("anyOf", ())
     }
     return properties | optional
 

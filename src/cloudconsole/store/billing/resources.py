@@ -1,20 +1,25 @@
 """Changes of resources as entries of the billing record."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, literal, literal_column, select
+from sqlalchemy import Connection, insert, literal, literal_column, select
 
-from cloudconsole.core.pricing import PriceBook, clock_hour
+from cloudconsole.core.billing_hours import Calendar
+from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.store.billing.entries import open_record, write_entries
+from cloudconsole.store.billing.entries import has_amounts, open_record, write_entries
 from cloudconsole.store.billing.prices import known_prices
 from cloudconsole.store.billing.sums import SumValues, add_sums, begin_sums, summed_tenants
 from cloudconsole.store.counters import RAM_GB_SQL, Resource, amounts_of
 from cloudconsole.store.sql import in_values
 from cloudconsole.store.tables import BILLED_AMOUNTS, billing_entries, is_removal, resources
+
+EntryRow = dict[str, Any]
+"""A row of `billing_entries`."""
 
 Change = tuple[Resource | None, Resource | None]
 """A resource before and after a change."""
@@ -26,9 +31,17 @@ def record_resources(connection: Connection, changes: Iterable[Change], now: int
     if not billable:
         return
     state, calendar = open_record(connection, now, zone)
-    rows = [row for before, after in billable for row in _entry_rows(connection, before, after, now, zone)]
+    new_ids = [after["id"] for before, after in billable if before is None and after is not None]
+    recorder = _Recorder(connection, now, calendar, _removed(connection, new_ids))
+    rows = [row for before, after in billable for row in recorder.rows(before, after)]
     is_late = any(row["at"] < state.closed_until for row in rows)
     write_entries(connection, rows, state, calendar, PriceBook(known_prices(connection) if is_late else ()))
+
+
+def _removed(connection: Connection, ids: Iterable[str]) -> set[str]:
+    """Return those ids that have been removed before, by any tenant."""
+    column = billing_entries.c.resource_id
+    return set(connection.scalars(select(column).where(is_removal, in_values(connection, column, ids))))
 
 
 def record_added(connection: Connection, added: Sequence[Resource], now: int, zone: tzinfo) -> None:
@@ -79,83 +92,186 @@ def _start_values(row: Resource) -> SumValues:
     return row["tenant_id"], row["kind"], row["node_id"], None, row["started_at"], 0, items, vcpus, ram_gb, size_gb
 
 
-def _entry_rows(
-    connection: Connection, before: Resource | None, after: Resource | None, now: int, zone: tzinfo
-) -> Iterator[dict[str, Any]]:
-    if before is None and after is not None:
-        yield from _life(after, now, not_before=_removed_at(connection, after))
-    elif before is not None and after is None:
-        yield from _removal(before, now, zone)
-    elif before is not None and after is not None:
-        if (before["tenant_id"], before["kind"]) != (after["tenant_id"], after["kind"]):
-            # Another tenant pays from this hour on.
-            yield from _removal(before, now, zone)
-            yield from _life(after, now, not_before=now)
-        else:
-            if before["started_at"] != after["started_at"]:
-                yield from _moved_start(connection, before, after["started_at"], now)
-            yield from _difference(connection, before, after, now)
+class _Recorder:
+    """The entries for changes of resources, which are in the order of time."""
+
+    def __init__(self, connection: Connection, now: int, calendar: Calendar, removed_ids: set[str]) -> None:
+        self._connection = connection
+        self._now = now
+        self._calendar = calendar
+        self._removed_ids = removed_ids
+
+    def rows(self, before: Resource | None, after: Resource | None) -> Iterator[EntryRow]:
+        if before is None and after is not None:
+            yield from self._life(after, after["started_at"])
+        elif before is not None and after is None:
+            yield from self._removal(before)
+        elif before is not None and after is not None:
+            if (before["tenant_id"], before["kind"]) != (after["tenant_id"], after["kind"]):
+                # Another tenant pays from this hour on.
+                yield from self._removal(before)
+                yield from self._life(after, max(after["started_at"], self._now))
+            else:
+                yield from self._difference(before, after)
+
+    def _life(self, resource: Resource, start: int) -> Iterator[EntryRow]:
+        """Yield start and end; hours that were billed under the same id are left out."""
+        end = resource["ended_at"]
+        first = self._hour_start(start)
+        last = math.inf if end is None else self._hour_end(end)
+        covered = self._covered(resource) if resource["id"] in self._removed_ids else []
+        pieces = list(_without(first, last, covered)) if end is None or end >= start else []
+        if not pieces:
+            yield self._row(resource, "start", 0, start)
+        for piece_start, piece_end in pieces:
+            yield self._row(resource, "start", 1, start if piece_start == first else piece_start)
+            if piece_end == last and end is not None:
+                yield self._row(resource, "end", -1, end, is_end=1)
+            elif piece_end != math.inf:
+                yield self._row(resource, "change", -1, int(piece_end))
+
+    def _covered(self, resource: Resource) -> list[tuple[int, float]]:
+        """Return the hours in which earlier resources of the same tenant and id ran."""
+        steps: dict[int, int] = {}
+        for row in self._entries(resource):
+            moment = self._hour_end(row["at"]) if row["is_end"] else self._hour_start(row["at"])
+            steps[moment] = steps.get(moment, 0) + row["items"]
+        found: list[tuple[int, float]] = []
+        running = 0
+        moments = sorted(steps)
+        for moment, following in zip(moments, [*moments[1:], math.inf], strict=False):
+            running += steps[moment]
+            if running > 0:
+                found.append((moment, following))
+        return found
+
+    def _removal(self, resource: Resource) -> Iterator[EntryRow]:
+        """Remove a resource, from this hour on, as an estimate does; one that has not started never ran."""
+        started, ended = resource["started_at"], resource["ended_at"]
+        if ended is not None and ended < self._hour_start(self._now):
+            yield self._row(resource, "remove", 0, self._now)
+            return
+        moment = max(started, self._now if ended is None else min(ended, self._now))
+        if ended is None:
+            yield self._row(resource, "remove", -1, moment)
+            return
+        changes, ends = self._history(resource)
+        yield from (self._copy(row, event="remove") for row in ends)
+        for amounts in _by_node(changes):
+            yield self._row(resource, "remove", -1, moment) | _times(amounts, -1)
+
+    def _difference(self, before: Resource, after: Resource) -> Iterator[EntryRow]:
+        ended, ends = before["ended_at"], after["ended_at"]
+        is_resized, is_moved = _size(before) != _size(after), before["started_at"] != after["started_at"]
+        has_end = ended is not None or ends is not None
+        changes, end_rows = self._history(before) if is_moved or has_end else ([], [])
+        new: list[EntryRow] = []
+        if is_moved:
+            new += self._moved_start(changes, after["started_at"])
+        if is_resized:
+            # From now on; of a resource that has not started from its start, and of one that has ended from its end.
+            moment = max(self._now, after["started_at"])
+            moment = moment if ended is None else min(moment, ended)
+            new += _change_rows(self._row(before, "change", -1, moment), self._row(after, "change", 1, moment))
+        yield from new
+        if has_end and (is_resized or is_moved or ended != ends):
+            yield from self._moved_end(after, changes + new, end_rows)
+        elif not new and before["name"] != after["name"]:
+            yield self._row(after, "rename", 0, self._now)
+
+    def _moved_start(self, changes: list[EntryRow], start: int) -> Iterator[EntryRow]:
+        """Let a resource start at another time: earlier with its first state, later with the one it had then."""
+        first = min((row["at"] for row in changes), default=start)
+        for row in changes:
+            if row["at"] <= max(first, start):
+                yield self._copy(row)
+                yield self._copy(row, 1, at=start)
+
+    def _moved_end(self, resource: Resource, changes: list[EntryRow], ends: list[EntryRow]) -> Iterator[EntryRow]:
+        """Replace the recorded end; one in the past also undoes what was recorded after it."""
+        yield from (self._copy(row) for row in ends)
+        end = resource["ended_at"]
+        if end is None:
+            return
+        yield from (self._copy(row) for row in changes if row["at"] > end)
+        for amounts in _by_node([row for row in changes if row["at"] <= end]):
+            yield self._row(resource, "end", -1, end, is_end=1) | _times(amounts, -1)
+
+    def _history(self, resource: Resource) -> tuple[list[EntryRow], list[EntryRow]]:
+        """Return the recorded changes and ends of a resource."""
+        rows = self._entries(resource)
+        # An earlier resource of the same id that was removed is over.
+        first = max((number + 1 for number, row in enumerate(rows) if row["event"] == "remove"), default=0)
+        return [row for row in rows[first:] if not row["is_end"]], [row for row in rows[first:] if row["is_end"]]
+
+    def _entries(self, resource: Resource) -> list[EntryRow]:
+        columns = billing_entries.c
+        is_same = (columns.tenant_id == resource["tenant_id"]) & (columns.resource_id == resource["id"])
+        query = select(billing_entries).where(is_same).order_by(columns.id)
+        return [dict(row) for row in self._connection.execute(query).mappings()]
+
+    def _copy(self, row: EntryRow, factor: int = -1, *, event: str = "change", at: int | None = None) -> EntryRow:
+        """Return an entry that undoes another one, or repeats it at another time."""
+        moment = row["at"] if at is None else at
+        kept = {name: value for name, value in row.items() if name != "id"}
+        changed = {"event": event, "at": moment, "counts_from": moment, "correction": "0", "recorded_at": self._now}
+        return kept | changed | {"skips_hour": row["is_end"]} | {name: factor * row[name] for name in BILLED_AMOUNTS}
+
+    def _row(self, resource: Resource, event: str, factor: int, at: int, *, is_end: int = 0) -> EntryRow:
+        amounts = amounts_of(resource)
+        return {
+            "tenant_id": resource["tenant_id"],
+            "resource_id": resource["id"],
+            "name": resource["name"],
+            "event": event,
+            "at": at,
+            "counts_from": at,
+            "correction": "0",
+            "recorded_at": self._now,
+            "is_end": is_end,
+            "skips_hour": is_end,
+            "kind": resource["kind"],
+            "node_id": resource["node_id"],
+            "type": None,
+            "items": amounts.items * factor,
+            "vcpus": amounts.vcpus * factor,
+            "ram_gb": amounts.ram_gb * factor,
+            "size_gb": amounts.size_gb * factor,
+        }
+
+    def _hour_start(self, second: int) -> int:
+        return self._calendar.span_at(second).hour_start(second)
+
+    def _hour_end(self, second: int) -> int:
+        return self._calendar.span_at(second).hour_end(second)
 
 
-def _life(resource: Resource, now: int, *, not_before: int = 0) -> Iterator[dict[str, Any]]:
-    started, ended = max(resource["started_at"], not_before), resource["ended_at"]
-    if ended is not None and ended < started:
-        yield _row(resource, "start", 0, resource["started_at"], now)
-        return
-    yield _row(resource, "start", 1, started, now)
-    if ended is not None:
-        yield _row(resource, "end", -1, ended, now, is_end=1)
+def _without(first: int, last: float, covered: list[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+    """Yield the parts of a period that are not covered; covered periods are in order."""
+    for start, end in covered:
+        if end > first and start < last:
+            if start > first:
+                yield first, start
+            if end >= last:
+                return
+            first = int(end)
+    yield first, last
 
 
-def _removed_at(connection: Connection, resource: Resource) -> int:
-    """Return when a resource of the same tenant and id was removed: its hours have been billed; 0 if there is none."""
-    columns = billing_entries.c
-    is_same = (columns.tenant_id == resource["tenant_id"]) & (columns.resource_id == resource["id"])
-    return connection.scalar(select(func.max(columns.recorded_at)).where(is_removal, is_same)) or 0
+def _by_node(rows: list[EntryRow]) -> list[dict[str, Any]]:
+    """Return the sums that are not zero, each with its node."""
+    sums: dict[int | None, dict[str, Any]] = {}
+    for row in rows:
+        known = sums.setdefault(row["node_id"], {"node_id": row["node_id"], **dict.fromkeys(BILLED_AMOUNTS, 0)})
+        known.update({name: known[name] + row[name] for name in BILLED_AMOUNTS})
+    return [each for each in sums.values() if has_amounts(each)]
 
 
-def _removal(resource: Resource, now: int, zone: tzinfo) -> Iterator[dict[str, Any]]:
-    """Remove a resource, from this hour on, as an estimate does; one that has not started never ran."""
-    started, ended = resource["started_at"], resource["ended_at"]
-    if ended is not None and ended < clock_hour(now, zone).start:
-        yield _row(resource, "remove", 0, now, now)
-        return
-    if ended is not None:
-        yield _row(resource, "remove", 1, ended, now, is_end=1)
-    moment = max(started, now if ended is None else min(ended, now))
-    yield _row(resource, "remove", -1, moment, now)
+def _times(amounts: dict[str, Any], factor: int) -> dict[str, Any]:
+    return amounts | {name: factor * amounts[name] for name in BILLED_AMOUNTS}
 
 
-def _moved_start(connection: Connection, resource: Resource, start: int, now: int) -> Iterator[dict[str, Any]]:
-    """Let a resource start at another time: earlier with its first state, later with the one it had then."""
-    entries = [row for row in _history(connection, resource) if not row["is_end"]]
-    first = min((row["at"] for row in entries), default=start)
-    moved = [row for row in entries if row["at"] <= max(first, start)]
-    yield from (_negated(row, now) for row in moved)
-    yield from (_negated(row, now, factor=1, at=start) for row in moved)
-
-
-def _difference(connection: Connection, before: Resource, after: Resource, now: int) -> Iterator[dict[str, Any]]:
-    ended, ends = before["ended_at"], after["ended_at"]
-    is_resized = _size(before) != _size(after)
-    if is_resized:
-        # From now on; of a resource that has not started from its start, and of one that has ended from its end.
-        moment = max(now, after["started_at"])
-        moment = moment if ended is None else min(moment, ended)
-        yield from _change_rows(_row(before, "change", -1, moment, now), _row(after, "change", 1, moment, now))
-    if ended is not None and (is_resized or ended != ends):
-        yield _row(before, "change", 1, ended, now, is_end=1)
-    if ends is not None and (is_resized or ended != ends):
-        # An end in the past also undoes what was recorded after it.
-        later = _recorded_after(connection, before, ends) if ends < now else []
-        for row in later:
-            yield _negated(row, now)
-        yield from _end_rows(after, later, ends, now)
-    if not is_resized and ended == ends and before["name"] != after["name"]:
-        yield _row(after, "rename", 0, now, now)
-
-
-def _change_rows(gone: dict[str, Any], new: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _change_rows(gone: EntryRow, new: EntryRow) -> Iterator[EntryRow]:
     """Yield a change of size as one entry, one of the node as two."""
     if gone["node_id"] != new["node_id"]:
         yield from (gone, new)
@@ -163,64 +279,5 @@ def _change_rows(gone: dict[str, Any], new: dict[str, Any]) -> Iterator[dict[str
         yield new | {name: gone[name] + new[name] for name in BILLED_AMOUNTS}
 
 
-def _end_rows(resource: Resource, later: list[dict[str, Any]], ends: int, now: int) -> Iterator[dict[str, Any]]:
-    """Yield the end of what ran then: the present state without the later changes."""
-    running = {row["node_id"]: dict.fromkeys(BILLED_AMOUNTS, 0) for row in later}
-    end = _row(resource, "end", -1, ends, now, is_end=1)
-    running[end["node_id"]] = {name: -end[name] for name in BILLED_AMOUNTS}
-    for row in later:
-        for name in BILLED_AMOUNTS:
-            running[row["node_id"]][name] -= row[name]
-    for node_id, amounts in running.items():
-        if any(amounts.values()):
-            yield end | {"node_id": node_id} | {name: -amount for name, amount in amounts.items()}
-
-
-def _recorded_after(connection: Connection, resource: Resource, moment: int) -> list[dict[str, Any]]:
-    return [row for row in _history(connection, resource) if row["at"] > moment and not row["is_end"]]
-
-
-def _history(connection: Connection, resource: Resource) -> list[dict[str, Any]]:
-    columns = billing_entries.c
-    query = select(billing_entries).where(
-        columns.tenant_id == resource["tenant_id"], columns.resource_id == resource["id"]
-    )
-    rows = [dict(row) for row in connection.execute(query.order_by(columns.id)).mappings()]
-    # An earlier resource of the same id that was removed is over.
-    first = max((number + 1 for number, row in enumerate(rows) if row["event"] == "remove"), default=0)
-    return rows[first:]
-
-
-def _negated(row: dict[str, Any], now: int, *, factor: int = -1, at: int | None = None) -> dict[str, Any]:
-    """Return an entry that undoes another one, or repeats it at another time."""
-    moment = row["at"] if at is None else at
-    kept = {name: value for name, value in row.items() if name != "id"}
-    changed = {"event": "change", "at": moment, "counts_from": moment, "correction": "0", "recorded_at": now}
-    return kept | changed | {"skips_hour": row["is_end"]} | {name: factor * row[name] for name in BILLED_AMOUNTS}
-
-
 def _size(resource: Resource) -> tuple[Any, ...]:
     return resource["node_id"], *amounts_of(resource)
-
-
-def _row(resource: Resource, event: str, factor: int, at: int, now: int, *, is_end: int = 0) -> dict[str, Any]:
-    amounts = amounts_of(resource)
-    return {
-        "tenant_id": resource["tenant_id"],
-        "resource_id": resource["id"],
-        "name": resource["name"],
-        "event": event,
-        "at": at,
-        "counts_from": at,
-        "correction": "0",
-        "recorded_at": now,
-        "is_end": is_end,
-        "skips_hour": is_end,
-        "kind": resource["kind"],
-        "node_id": resource["node_id"],
-        "type": None,
-        "items": amounts.items * factor,
-        "vcpus": amounts.vcpus * factor,
-        "ram_gb": amounts.ram_gb * factor,
-        "size_gb": amounts.size_gb * factor,
-    }

@@ -9,13 +9,10 @@ from datetime import tzinfo
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from cloudconsole.core.billing_hours import Calendar
-from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import billing_closings, billing_state
-
-_ONCE = "ON CONFLICT DO NOTHING"
 
 
 class Closing(NamedTuple):
@@ -55,23 +52,19 @@ class BillingState(NamedTuple):
 
 
 def update_state(connection: Connection, now: int, zone: tzinfo) -> BillingState:
-    """Close past months and return the state; until the end of the transaction nobody else closes one.
+    """Close past months and return the state.
 
     The time zone of the result may differ from the present one: the sums of open months are then outdated.
     """
     state = _read(connection)
     if state is None:
-        first = {"id": 1, "complete_since": 0, "recording_since": now, "time_zone": str(zone)}
-        insert_rows(connection, billing_state, [first], _ONCE)
-    elif (closed := state.at(now)) != state:
-        # Waits for transactions that still write into the month.
-        connection.execute(select(billing_state.c.id).with_for_update())
-        insert_rows(connection, billing_closings, [closed.closings[-1]._asdict()], _ONCE)
-    connection.execute(select(billing_state.c.id).with_for_update(read=True))
-    state = _read(connection)
-    if state is None:
-        raise AssertionError("the state has been created")
-    return state
+        state = BillingState(complete_since=0, recording_since=now, time_zone=str(zone))
+        values = {name: value for name, value in state._asdict().items() if name != "closings"}
+        connection.execute(insert(billing_state).values(id=1, **values))
+    closed = state.at(now)
+    if closed != state:
+        connection.execute(insert(billing_closings).values(closed.closings[-1]._asdict()))
+    return closed
 
 
 def store_time_zone(connection: Connection, zone: tzinfo) -> None:

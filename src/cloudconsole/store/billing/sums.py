@@ -51,10 +51,7 @@ def add_sums(connection: Connection, rows: Iterable[SumValues], calendar: Calend
 
 
 def begin_sums(connection: Connection, new_entries: Counter[int], calendar: Calendar) -> None:
-    """Sum up all entries of tenants that have many by now; `new_entries` are in the store already.
-
-    No other transaction adds entries meanwhile: each has first locked the counters of its tenants.
-    """
+    """Sum up all entries of tenants that have many by now; `new_entries` are in the store already."""
     summed = summed_tenants(connection, new_entries)
     for tenant_id, _ in new_entries.most_common(_MAX_CHECKED):
         is_tenant = billing_entries.c.tenant_id == tenant_id

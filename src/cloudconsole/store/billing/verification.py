@@ -70,7 +70,9 @@ def correct_record(connection: Connection, now: int, zone: tzinfo) -> None:
     wrong = {key[0] for key, _, _ in found}
     connection.execute(delete(monthly_sums).where(monthly_sums.c.tenant_id.in_(wrong)))
     state, calendar = open_record(connection, now, zone)
-    write_entries(connection, list(_corrections(found, now)), state, calendar, PriceBook(()))
+    # The clock may have been set back.
+    moment = max(now, state.open_from)
+    write_entries(connection, list(_corrections(found, moment)), state, calendar, PriceBook(()))
 
 
 def _corrections(found: list[Difference], now: int) -> Iterator[dict[str, object]]:

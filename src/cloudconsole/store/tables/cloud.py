@@ -258,16 +258,16 @@ Index(
 price_entries = Table(
     "price_entries",
     CLOUD,
-    # Append-only: from when on each price applies, NULL if there is none from then on. A price that was cancelled
-    # before its start never applies. Of entries with the same start the last one counts.
+    # Append-only: from when on each price applies, and until when if it was removed. Of entries with the same start the
+    # last one counts.
     Column("id", Integer, primary_key=True),
     Column("kind", TEXT, nullable=False),
     Column("unit", TEXT, nullable=False),
     Column("node_id", Integer),
     Column("type", TEXT),
     Column("start", BigInteger, nullable=False),
-    Column("billionths", BigInteger),
-    Column("is_cancelled", Integer, nullable=False),
+    Column("billionths", BigInteger, nullable=False),
+    Column("until", BigInteger),
     # From when on it is known: months that were closed before do not have it.
     Column("known_from", BigInteger, nullable=False),
 )

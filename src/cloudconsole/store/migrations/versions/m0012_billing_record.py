@@ -33,8 +33,8 @@ _ENDS = f"""
     FROM resources WHERE kind IN {_BILLABLE} AND ended_at > :now
 """
 _PRICES = """
-    INSERT INTO price_entries (kind, unit, node_id, type, start, billionths, is_cancelled, known_from)
-    SELECT kind, unit, node_id, type, start, billionths, 0, 0 FROM prices ORDER BY id
+    INSERT INTO price_entries (kind, unit, node_id, type, start, billionths, known_from)
+    SELECT kind, unit, node_id, type, start, billionths, 0 FROM prices ORDER BY id
 """
 
 
@@ -92,8 +92,8 @@ def upgrade() -> None:
         sa.Column("node_id", sa.Integer(), nullable=True),
         sa.Column("type", TEXT, nullable=True),
         sa.Column("start", sa.BigInteger(), nullable=False),
-        sa.Column("billionths", sa.BigInteger(), nullable=True),
-        sa.Column("is_cancelled", sa.Integer(), nullable=False),
+        sa.Column("billionths", sa.BigInteger(), nullable=False),
+        sa.Column("until", sa.BigInteger(), nullable=True),
         sa.Column("known_from", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_price_entries")),
     )

@@ -1,0 +1,218 @@
+"""A tenant's costs in a period, resource by resource, in pages."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
+from itertools import groupby, islice
+from typing import Any, Final, NamedTuple
+
+from cloudconsole.backends.embedded.billing_rules import Rules, read_rules
+from cloudconsole.core.billing import CostKey, Entry
+from cloudconsole.core.billing_hours import HOUR, day_start
+from cloudconsole.core.billing_segments import Prices, Segment, joined, segments
+from cloudconsole.core.clock import format_local
+from cloudconsole.core.pricing import format_amount
+from cloudconsole.core.resources import Amounts
+from cloudconsole.spec.extension_records import Consumption, ResourceSize
+from cloudconsole.store.base import RowTuple, Snapshot
+from cloudconsole.store.tables import BILLED_AMOUNTS
+
+# A resource has a cost if it ran when the period began, or changed, or was corrected in it.
+_RESOURCES: Final = """
+    SELECT resource_id FROM billing_entries
+    WHERE tenant_id = ? AND resource_id >= ? AND counts_from < ? {only}
+    GROUP BY resource_id
+    HAVING SUM(CASE WHEN counts_from < ? THEN items ELSE 0 END) <> 0 OR MAX(counts_from) >= ? OR resource_id = ''
+        OR MAX(CASE WHEN correction <> '0' THEN recorded_at ELSE 0 END) >= ?
+    ORDER BY resource_id LIMIT ?
+"""
+_ENTRIES: Final = f"""
+    SELECT resource_id, kind, node_id, type, {", ".join(BILLED_AMOUNTS)}, counts_from, skips_hour, name, event,
+        correction, recorded_at
+    FROM billing_entries WHERE tenant_id = ? AND resource_id IN ({{ids}}) AND counts_from < ? {{only}}
+    ORDER BY resource_id, id
+"""
+_NODE_NAMES: Final = "SELECT id, name FROM nodes UNION ALL SELECT id, name FROM former_names WHERE thing = 'node'"
+_RESOURCES_PER_QUERY: Final = 200
+
+
+class CostQuery(NamedTuple):
+    start: int
+    end: int
+    """Exclusive."""
+    kind: str
+    region: str
+    """Empty for all."""
+    is_daily: bool
+    """Whether rows end with each day."""
+    limit: int
+    after: "RowId | None" = None
+
+
+class RowId(NamedTuple):
+    """Identifies a row of a query."""
+
+    resource_id: str
+    start: int
+    number: int
+    """Distinguishes rows of the resource that begin at the same time."""
+
+    def __str__(self) -> str:
+        return f"{self.resource_id}/{self.start}/{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> "RowId":
+        """Read a marker; any other text is before all rows of a resource of this id."""
+        resource_id, *numbers = text.rsplit("/", 2)
+        if len(numbers) != 2 or not all(number.isascii() and number.isdigit() for number in numbers):
+            return cls(text, 0, 0)
+        return cls(resource_id, *map(int, numbers))
+
+
+class CostLine(NamedTuple):
+    """The cost of some hours of a resource, or a correction of closed ones."""
+
+    id: RowId
+    name: str
+    region: str
+    segment: Segment
+    cost: int
+    event: str
+    """Of a correction."""
+    is_running: bool
+
+
+async def read_rows(
+    snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo, query: CostQuery
+) -> tuple[list[Consumption], Rules]:
+    rules = await read_rules(snapshot, tenant_id, second, zone)
+    lines = await LineReader(snapshot, tenant_id, second, query, rules).lines()
+    return [_row(line, rules) for line in lines], rules
+
+
+def _row(line: CostLine, rules: Rules) -> Consumption:
+    segment = line.segment
+    amounts = segment.amounts
+    return Consumption(
+        res_type=segment.key.kind,
+        res_meta=ResourceSize(amounts.vcpus, amounts.ram_gb, amounts.size_gb),
+        start_at=format_local(segment.start, rules.zone),
+        end_at=format_local(segment.end, rules.zone),
+        name=line.name,
+        region=line.region,
+        unit_price=format_amount(segment.hourly),
+        billing_type="correction" if line.event else "hourly",
+        amount=format_amount(line.cost),
+        remarks=line.event,
+        billing_id=rules.calendar.month_at(segment.start).label,
+        cost_time=str(segment.hours * HOUR),
+        res_id=line.id.resource_id,
+        id=str(line.id),
+        is_billing=line.is_running,
+    )
+
+
+class LineReader:
+    """Reads one page of lines."""
+
+    def __init__(self, snapshot: Snapshot, tenant_id: int, second: int, query: CostQuery, rules: Rules) -> None:
+        self._snapshot = snapshot
+        self._tenant_id = tenant_id
+        self._zone = rules.zone
+        self._query = query
+        self._rules = rules
+        self._end = min(query.end, rules.hour_end)
+        self._entries_until = min(query.end, second + 1)
+        self._breaks = frozenset(self._day_starts() if query.is_daily else self._month_starts())
+        self._prices: dict[CostKey, Prices] = {}
+        self._nodes: dict[int | None, str] = {}
+
+    async def lines(self) -> list[CostLine]:
+        query = self._query
+        if query.start >= self._end:
+            return []
+        self._nodes = dict(await self._snapshot.all(_NODE_NAMES))
+        only, values = self._condition()
+        lines: list[CostLine] = []
+        first = query.after.resource_id if query.after else ""
+        while len(lines) < query.limit:
+            found = await self._snapshot.all(
+                _RESOURCES.format(only=only),
+                (
+                    *(self._tenant_id, first, self._entries_until, *values),
+                    *(query.start, query.start, query.start, _RESOURCES_PER_QUERY + 1),
+                ),
+            )
+            ids = [row[0] for row in found[:_RESOURCES_PER_QUERY]]
+            if ids:
+                lines += islice(await self._lines_of(ids, only, values), query.limit - len(lines))
+            if len(found) <= _RESOURCES_PER_QUERY:
+                break
+            first = found[-1][0]
+        return lines
+
+    def _month_starts(self) -> Iterator[int]:
+        return (month.start for month in self._rules.calendar.months(self._query.start, self._query.end))
+
+    def _day_starts(self) -> Iterator[int]:
+        day, last = (datetime.fromtimestamp(each, self._zone).date() for each in (self._query.start, self._end))
+        while day <= last:
+            yield day_start(day, self._zone)
+            day += timedelta(days=1)
+
+    def _condition(self) -> tuple[str, tuple[Any, ...]]:
+        parts, values = [], []
+        if self._query.kind:
+            parts.append("AND kind = ?")
+            values.append(self._query.kind)
+        if self._query.region:
+            nodes = [str(node_id) for node_id, name in self._nodes.items() if name == self._query.region]
+            parts.append(f"AND node_id IN ({', '.join(nodes) or 'NULL'})")
+        return " ".join(parts), tuple(values)
+
+    async def _lines_of(self, ids: list[str], only: str, values: tuple[Any, ...]) -> Iterator[CostLine]:
+        sql = _ENTRIES.format(ids=", ".join("?" * len(ids)), only=only)
+        found = await self._snapshot.all(sql, (self._tenant_id, *ids, self._entries_until, *values))
+        after = self._query.after
+        return (
+            line
+            for resource_id, entries in groupby(found, key=lambda row: str(row[0]))
+            for line in self._resource(resource_id, list(entries))
+            if after is None or line.id > after
+        )
+
+    def _resource(self, resource_id: str, found: list[RowTuple]) -> Iterator[CostLine]:
+        by_key: dict[CostKey, list[Entry]] = {}
+        costs: list[tuple[Segment, int, str, bool]] = []
+        for _, kind, node_id, type_name, *amounts, counts_from, skips_hour, _, event, correction, recorded_at in found:
+            key = CostKey(kind, node_id, type_name)
+            by_key.setdefault(key, []).append(Entry(key, _amounts(*amounts), counts_from, bool(skips_hour)))
+            moment = max(counts_from, recorded_at)
+            if correction != "0" and self._query.start <= moment < self._end:
+                costs.append((Segment(key, moment, moment, 0, Amounts(), 0), int(correction), event, False))
+        for key, entries in by_key.items():
+            for segment in joined(segments(key, entries, self._prices_of(key), self._rules.calendar), self._breaks):
+                is_running = segment.end == self._rules.hour_end and _runs(entries)
+                costs.append((segment, segment.cost, "", is_running))
+        costs.sort(key=lambda cost: (cost[0].start, cost[0].key.kind, cost[0].key.node_id or 0))
+        name = str(found[-1][10])
+        number = 0
+        for index, (segment, cost, event, is_running) in enumerate(costs):
+            number = number + 1 if index and costs[index - 1][0].start == segment.start else 0
+            row_id = RowId(resource_id, segment.start, number)
+            region = self._nodes.get(segment.key.node_id, "")
+            yield CostLine(row_id, name, region, segment, cost, event, is_running)
+
+    def _prices_of(self, key: CostKey) -> Prices:
+        if key not in self._prices:
+            starts = sorted({*self._rules.books.starts, *self._breaks})
+            parts = self._rules.calendar.divide(self._query.start, self._end, starts)
+            self._prices[key] = Prices(parts, self._rules.books.at)
+        return self._prices[key]
+
+
+def _runs(entries: list[Entry]) -> bool:
+    return any(sum(amounts) for amounts in zip(*(entry.amounts for entry in entries), strict=True))
+
+
+def _amounts(items: int, vcpus: int, ram_gb: int, size_gb: int) -> Amounts:
+    return Amounts(items, vcpus, 0, ram_gb, size_gb)

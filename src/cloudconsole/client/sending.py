@@ -1,0 +1,91 @@
+"""Requests of a client: cookies, CSRF token and headers."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from cloudconsole.client.cookies import CookieJar, csrf_token
+from cloudconsole.client.exceptions import (
+    ConnectionFailed,
+    ConsoleError,
+    RateLimited,
+    ServerError,
+)
+from cloudconsole.client.responses import (
+    HttpResponse,
+)
+from cloudconsole.client.retry import RetryPolicy
+from cloudconsole.client.session import SavedCookie
+from cloudconsole.client.steps import Pause, Send, Steps
+from cloudconsole.spec.operations import CALL_ACTION, Operation
+
+T = TypeVar("T")
+
+
+class RequestSender:
+    """Sends requests to one console and stores its cookies."""
+
+    def __init__(self, base_url: str, cookies: tuple[SavedCookie, ...]) -> None:
+        self._referer = base_url + CALL_ACTION.path
+        self._cookies = CookieJar(base_url, cookies)
+        self._is_logging_in = False
+
+    @property
+    def cookies(self) -> tuple[SavedCookie, ...]:
+        return self._cookies.all()
+
+    def token_for(self, operation: Operation) -> str | None:
+        return csrf_token(self._cookies.sent_to(operation.path))
+
+    @contextmanager
+    def logging_in(self) -> Generator[None]:
+        """Ignore cookies of all responses except the login's, including those of earlier requests."""
+        self._cookies.begin_era()
+        self._is_logging_in = True
+        try:
+            yield
+        finally:
+            self._is_logging_in = False
+            self._cookies.begin_era()
+
+    def clear(self) -> None:
+        self._cookies.begin_era(forget=True)
+
+    def send(
+        self,
+        operation: Operation,
+        read: Callable[[HttpResponse], T],
+        retry_policy: RetryPolicy,
+        *,
+        media_type: str | None = None,
+        body: bytes = b"",
+        may_repeat: bool = True,
+        for_login: bool = False,
+    ) -> Steps[T]:
+        """Send a request, retry while useful and in time, and return what `read` makes of the response."""
+        last_error: ConsoleError | None = None
+        while True:
+            era = self._cookies.era if for_login or not self._is_logging_in else None
+            sent = self._cookies.sent_to(operation.path)
+            try:
+                response = yield Send(operation, self._headers(sent, media_type), body, retry_policy)
+                self._cookies.take(response.set_cookies, era)
+                return read(response)
+            except (RateLimited, ServerError) as problem:
+                wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
+                if wait is None:
+                    raise
+                last_error = problem
+            except ConnectionFailed as problem:
+                wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
+                if wait is None:
+                    # An earlier error response says more than a timeout.
+                    raise last_error or problem from None
+            yield Pause(wait)
+
+    def _headers(self, sent: tuple[SavedCookie, ...], media_type: str | None) -> dict[str, str]:
+        headers = {"Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)} if sent else {}
+        if media_type is None:
+            return headers
+        # The token must match the cookies of this request: some consoles change it at login. Some require a Referer.
+        return headers | {"Content-Type": media_type, "X-CSRFToken": csrf_token(sent) or "", "Referer": self._referer}

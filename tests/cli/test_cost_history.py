@@ -1,0 +1,72 @@
+"""`cloudconsole costs` over time: periods, groups and the forecast."""
+
+import csv
+import json
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+
+from tests.cli.users import CliUser
+
+PERIOD = ("--from", "2026-10-01", "--to", "2026-10-31")
+
+
+@pytest.mark.parametrize(
+    ("by", "columns"),
+    [
+        ("kind", ["res_type"]),
+        ("node", ["region"]),
+        ("resource", ["res_id", "name", "res_type", "region"]),
+        ("day", ["day"]),
+        ("month", ["month"]),
+    ],
+)
+def test_each_group_adds_up_to_the_month(demo_user: CliUser, by: str, columns: list[str]) -> None:
+    bills = json.loads(demo_user.run("call", "GetBillingReportList4NearlyYear").out)
+    total = next(bill["total"] for bill in bills if bill["bill_month"] == "2026-10")
+    rows = list(csv.DictReader(StringIO(demo_user.run("costs", *PERIOD, "--by", by, "--output", "csv").out)))
+    assert list(rows[0]) == [*columns, "amount", "currency"]
+    assert sum(Decimal(row["amount"]) for row in rows) == Decimal(total)
+    assert len({tuple(row[column] for column in columns) for row in rows}) == len(rows)
+    records = json.loads(demo_user.run("costs", *PERIOD, "--by", by, "--output", "json").out)
+    assert records == rows
+    shown = demo_user.run("costs", *PERIOD, "--by", by).out.splitlines()
+    assert len(shown) == len(rows) + 2
+    assert Decimal(shown[-1].split("\t")[-1]) == Decimal(total)
+
+
+def test_kinds_and_nodes_can_be_chosen(demo_user: CliUser) -> None:
+    def amounts(*flags: str) -> dict[str, str]:
+        records = json.loads(demo_user.run("costs", *PERIOD, *flags, "--output", "json").out)
+        return {record["res_type"]: record["amount"] for record in records}
+
+    everything = amounts()
+    assert list(everything) == ["instance", "image", "volume"]
+    assert amounts("--kind", "volume") == {"volume": everything["volume"]}
+    assert amounts("--node", "nowhere") == {}
+
+
+def test_the_current_month_is_the_default(demo_user: CliUser) -> None:
+    forecast = json.loads(demo_user.run("costs", "forecast", "--output", "json").out)
+    records = json.loads(demo_user.run("costs", "--by", "month", "--output", "json").out)
+    assert [(record["month"], record["amount"]) for record in records] == [(forecast["month"], forecast["so_far"])]
+    shown = dict(line.split("\t") for line in demo_user.run("costs", "forecast").out.splitlines())
+    assert shown["total (CNY)"] == forecast["total"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (("forecast", "--by", "day"), 2, "use only one of"),
+        (("--plot", "--by", "day"), 2, "use only one of"),
+        (("--from", "2026-02-30"), 2, "must be a day"),
+        (("--by", "week"), 2, "--by"),
+        (("--kind", "router"), 2, "--kind"),
+        (("--from", "2020-01-01"), 1, "start_at"),
+    ],
+)
+def test_invalid_periods_are_rejected(demo_user: CliUser, flags: tuple[str, ...], code: int, message: str) -> None:
+    done = demo_user.run("costs", *flags)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
