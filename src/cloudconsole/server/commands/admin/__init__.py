@@ -8,13 +8,14 @@ from cloudconsole.server.commands.admin import (
     backup,
     bulk_import,
     cloud_file,
+    costs,
     entities,
     maintenance,
     postgres_copy,
 )
 from cloudconsole.server.commands.admin.store import run_with_settings
 
-MODULES: Final = (entities, audit, bulk_import, cloud_file, backup, maintenance, postgres_copy)
+MODULES: Final = (entities, audit, bulk_import, cloud_file, costs, backup, maintenance, postgres_copy)
 """Modules with commands, in the order of the help. Each has `add_commands(commands)`, which adds parsers whose default
 `admin_command` is a function of the arguments and the settings."""
 
