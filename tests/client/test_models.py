@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloudconsole import About, ConsoleError, ProtocolError, Quota, RegionRequired
-from cloudconsole.client import decoding
+from cloudconsole.client import decoding, extension_decoding
 from cloudconsole.client.exceptions import ConnectionFailed
 from cloudconsole.spec.records import UsageLimits
 
@@ -66,7 +66,7 @@ ESTIMATE = {
 
 
 def estimate(data: Any) -> Any:
-    return decoding.estimate(data, NOTHING)
+    return extension_decoding.estimate(data, NOTHING)
 
 
 SUMMARY = [{"res_type": "allcategories", "count": 2, "amount": "5.00"}]
@@ -82,11 +82,11 @@ FORECAST = {
 
 
 def forecast(data: Any) -> Any:
-    return decoding.forecast(data, NOTHING)
+    return extension_decoding.forecast(data, NOTHING)
 
 
 def prices(data: Any) -> Any:
-    return decoding.prices(data, NOTHING)
+    return extension_decoding.prices(data, NOTHING)
 
 
 def consumption(data: Any) -> Any:
@@ -100,11 +100,11 @@ ACTIONS: dict[str, tuple[Any, Any]] = {
     "domain": (decoding.domain, DOMAIN),
     "news": (news, NEWS),
     "consumption": (consumption, COSTS),
-    "domains": (decoding.domains, DOMAINS),
+    "domains": (extension_decoding.domains, DOMAINS),
     "prices": (prices, PRICES),
     "estimate": (estimate, ESTIMATE),
-    "summary": (decoding.cost_summary, SUMMARY),
-    "bills": (decoding.monthly_bills, BILLS),
+    "summary": (extension_decoding.cost_summary, SUMMARY),
+    "bills": (extension_decoding.monthly_bills, BILLS),
     "forecast": (forecast, FORECAST),
 }
 

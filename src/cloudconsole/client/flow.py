@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from cloudconsole.client import decoding
+from cloudconsole.client import decoding, extension_decoding
 from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
@@ -132,7 +132,7 @@ class ProtocolFlow:
         found: list[DomainSummary] = []
         while True:
             fields = {"limit": MAX_PAGE, **({"marker": found[-1].id} if found else {})}
-            page = yield from self.call(GET_DOMAINS.name, fields, decoding.domains, retry_policy)
+            page = yield from self.call(GET_DOMAINS.name, fields, extension_decoding.domains, retry_policy)
             if found and page and page[0].id <= found[-1].id:
                 raise ProtocolError("the console repeats a page", payload=[item.raw for item in page], field="domainId")
             found += page
@@ -142,7 +142,9 @@ class ProtocolFlow:
     def prices(self) -> Steps[list[Price]]:
         retry_policy = self.retry_policy()
         about = yield from self._description(retry_policy)
-        return (yield from self.call(GET_PRICES.name, {}, partial(decoding.prices, about=about), retry_policy))
+        return (
+            yield from self.call(GET_PRICES.name, {}, partial(extension_decoding.prices, about=about), retry_policy)
+        )
 
     def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None) -> Steps[Estimate]:
         retry_policy = self.retry_policy()
@@ -152,7 +154,7 @@ class ProtocolFlow:
             sent = msgspec.json.encode(sent).decode()
         fields = {"items": sent, **({} if hours is None else {"hours": hours})}
         estimate = yield from self.call(
-            GET_ESTIMATE.name, fields, partial(decoding.estimate, about=about), retry_policy
+            GET_ESTIMATE.name, fields, partial(extension_decoding.estimate, about=about), retry_policy
         )
         if len(estimate.items) != len(items):
             raise ProtocolError("the estimate has other items than requested", payload=estimate.raw, field="items")
@@ -160,7 +162,7 @@ class ProtocolFlow:
 
     def cost_summary(self, region: str) -> Steps[list[CostSummary]]:
         fields = {"region": region} if region else {}
-        return self.call(GET_CONSUMPTIONS_SUMMARY.name, fields, decoding.cost_summary)
+        return self.call(GET_CONSUMPTIONS_SUMMARY.name, fields, extension_decoding.cost_summary)
 
     def costs(self, fields: Mapping[str, Any]) -> Steps[list[ResourceCost]]:
         retry_policy = self.retry_policy()
@@ -170,7 +172,7 @@ class ProtocolFlow:
         while True:
             page_fields = {**fields, "limit": MAX_PAGE, **({"marker": marker} if marker else {})}
             page = yield from self.call(
-                GET_CONSUMPTIONS.name, page_fields, partial(decoding.costs, about=about), retry_policy
+                GET_CONSUMPTIONS.name, page_fields, partial(extension_decoding.costs, about=about), retry_policy
             )
             found += page
             if len(page) < MAX_PAGE:
@@ -180,12 +182,14 @@ class ProtocolFlow:
             marker = page[-1].raw["id"]
 
     def monthly_bills(self) -> Steps[list[MonthlyBill]]:
-        return self.call(GET_BILLING_REPORT.name, {}, decoding.monthly_bills)
+        return self.call(GET_BILLING_REPORT.name, {}, extension_decoding.monthly_bills)
 
     def forecast(self) -> Steps[Forecast]:
         retry_policy = self.retry_policy()
         about = yield from self._description(retry_policy)
-        return (yield from self.call(GET_FORECAST.name, {}, partial(decoding.forecast, about=about), retry_policy))
+        return (
+            yield from self.call(GET_FORECAST.name, {}, partial(extension_decoding.forecast, about=about), retry_policy)
+        )
 
     def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""
