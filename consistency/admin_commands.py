@@ -26,6 +26,7 @@ from cloudconsole.server.commands.admin.store import (
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import StoreError
+from cloudconsole.store.billing.verification import incorrect_record
 from cloudconsole.store.passwords import password_matches
 from consistency.generators import REVOKE_SESSIONS, Change
 from consistency.history import Outcome, Register
@@ -93,10 +94,10 @@ class AdminCommands:
             return [*_quotas(tx), *_resources(tx), *_prices(tx), *_news(tx), *self._accounts(tx)]
 
     def wrong_counters(self) -> list[str]:
-        """Return the counters that differ from the resources, or the error that prevented the comparison."""
+        """Return what differs from the resources in counters and the billing record, or why it was not compared."""
         try:
             with store_to_read(self._settings) as engine, reading_transaction(engine, self._settings) as tx:
-                return counters.incorrect_counters(tx.connection)
+                return [*counters.incorrect_counters(tx.connection), *incorrect_record(tx.connection)]
         except FAILURES as failure:
             return [_describe(failure)]
 

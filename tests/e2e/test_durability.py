@@ -86,6 +86,18 @@ def assert_totals_right(data: Path) -> None:
         assert connection.execute(f"SELECT * FROM totals WHERE {nothing_left}").fetchall() == []
 
 
+def assert_record_right(data: Path) -> None:
+    """The record of costs has what the resources have, also if a kill came in between."""
+    amounts = "SUM(vcpus), SUM(size_gb)"
+    running = f"SELECT tenant_id, kind, node_id, COUNT(*), {amounts} FROM resources WHERE ended_at IS NULL"
+    recorded = f"SELECT tenant_id, kind, node_id, SUM(items), {amounts} FROM billing_entries"
+    billable = "kind IN ('instance', 'image', 'loadbalance', 'volume')"
+    with closing(sqlite3.connect(data / "cloud.db")) as connection:
+        expected = connection.execute(f"{running} AND {billable} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3").fetchall()
+        found = connection.execute(f"{recorded} GROUP BY 1, 2, 3 HAVING SUM(items) <> 0 ORDER BY 1, 2, 3").fetchall()
+    assert found == expected
+
+
 def assert_sessions_saved(server: RunningServer, acknowledged: Acknowledged) -> None:
     with closing(HttpTransport(server.base)) as transport:
         live, ended = (
@@ -115,6 +127,7 @@ def test_acknowledged_changes_survive_kills(tmp_path: Path) -> None:
             server.process.wait()
         assert_saved(data, acknowledged)
         assert_totals_right(data)
+        assert_record_right(data)
     assert acknowledged.recorded
     assert acknowledged.ended
     with running_server(tmp_path) as server:

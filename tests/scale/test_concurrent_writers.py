@@ -27,6 +27,7 @@ from cloudconsole.operator.errors import OperatorError, OverridableError
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import run_with_reader
+from cloudconsole.store.billing.verification import incorrect_record
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command
@@ -183,6 +184,7 @@ def assert_exact(engine: Engine, address: str) -> None:
     """Check that totals, usage and the response of the action match the resources."""
     with engine.begin() as connection:
         assert counters.incorrect_counters(connection) == []
+        assert incorrect_record(connection) == []
     counted = expected_usage(rows(engine, tables.resources))
     for row in rows(engine, tables.tenants):
         uses = counted.get(row["id"], Counter())
