@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -229,3 +230,24 @@ def test_clock_error_is_explained_in_both_languages(control: Control) -> None:
     assert english == "The field 'now' must be a time, such as 2026-01-31T08:00:00Z."
     chinese = control("clock", b'{"now": "soon"}', Accept_Language="zh").envelope["message"]
     assert chinese == "字段“now”必须是一个可用的时间。"
+
+
+def test_bills_follow_the_clock_over_the_end_of_a_month(console: ConsoleServer, client: ApiClient) -> None:
+    console.set_clock("2026-10-31T23:59:59Z")
+    assert client.login().status == 200
+
+    def bills() -> dict[str, str]:
+        return {bill["bill_month"]: bill["total"] for bill in client.call("GetBillingReportList4NearlyYear").data}
+
+    before = bills()
+    console.advance(1)
+    after = bills()
+    hour = sum(Decimal(cost["hour"]) for cost in costs(client))
+    assert list(after) == [*list(before)[1:], "2026-11"]
+    assert after["2026-10"] == before["2026-10"]
+    assert Decimal(after["2026-11"]) == hour
+    forecast = client.call("GetForecast").data
+    assert (forecast["month"], forecast["hours_left"]) == ("2026-11", 719)
+    assert Decimal(forecast["total"]) == hour * 720
+    console.advance(-1)
+    assert bills() == before
