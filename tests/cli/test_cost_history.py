@@ -63,7 +63,8 @@ def test_the_current_month_is_the_default(demo_user: CliUser) -> None:
         (("--from", "2026-02-30"), 2, "must be a day"),
         (("--by", "week"), 2, "--by"),
         (("--kind", "router"), 2, "--kind"),
-        (("--from", "2020-01-01"), 1, "start_at"),
+        (("--from", "2020-01-01", "--to", "2026-10-01"), 1, "start_at"),
+        (("--kind", "total"), 2, "--kind"),
     ],
 )
 def test_invalid_periods_are_rejected(demo_user: CliUser, flags: tuple[str, ...], code: int, message: str) -> None:

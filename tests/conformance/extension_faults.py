@@ -39,7 +39,7 @@ def replace_flavor(exchange: Exchange) -> None:
 
 
 def replace_day(exchange: Exchange) -> None:
-    exchange.body = exchange.body.replace(b"2001-01-01", b"2026-11-01")
+    exchange.body = exchange.body.replace(b"2001-01-01", b"2025-12-01")
 
 
 FAULTS = [

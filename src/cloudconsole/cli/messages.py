@@ -355,8 +355,8 @@ ONE_MONTH: Final = Text("month", "月份")
 SO_FAR: Final = Text("so far", "至今")
 REST_OF_MONTH: Final = Text("rest of the month", "本月余下")
 HOURS_LEFT: Final = Text("hours left", "余下小时")
-NO_COSTS_IN_PERIOD: Final = Text("no costs in this period", "此时间段没有费用")
-INCOMPLETE_MONTH: Final = Text("a part of this month was not recorded", "本月部分时间没有记录")
+NO_COSTS_IN_PERIOD: Final = Text("no recorded costs in this period", "此时间段没有费用记录")
+INCOMPLETE_MONTH: Final = Text("part of this month was not recorded", "本月部分时间没有记录")
 ONE_VIEW_OF_COSTS: Final = Text(
     "use only one of: forecast, --plot, and a period (--from, --to, --by, --kind, --node)",
     "forecast、--plot 与时间段（--from、--to、--by、--kind、--node）只能选用一种",

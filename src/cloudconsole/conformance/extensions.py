@@ -203,7 +203,7 @@ def _sum_of(rows: list[dict[str, Any]]) -> Decimal:
 def costs_period(console: CheckContext) -> None:
     """An unknown kind has no rows, and too many days are an invalid field."""
     check_equal(_call(console, GET_CONSUMPTIONS, type="no such kind"), [], "the rows of an unknown kind")
-    response = console.main.call(GET_CONSUMPTIONS.name, "JSON", {"start_at": "2001-01-01"})
+    response = console.main.call(GET_CONSUMPTIONS.name, "JSON", {"start_at": "2001-01-01", "end_at": "2026-01-01"})
     check_rejected(response, InvalidField, "start_at", after="a period of many years")
 
 

@@ -169,11 +169,13 @@ class ConsumptionsParameters(Struct, frozen=True):
     start_at: Annotated[
         date | None,
         Meta(
-            description="The first day, `YYYY-MM-DD`; unless given, the first of the month of `end_at`. It is invalid "
-            f"if it is after `end_at`, or if there are more than {MAX_DAYS} days."
+            description="The first day, `YYYY-MM-DD`; unless given, the first of the month of `end_at`. It must not be "
+            f"after `end_at`, and a period has at most {MAX_DAYS} days."
         ),
     ] = None
-    end_at: Annotated[date | None, Meta(description="The last day; today unless given.")] = None
+    end_at: Annotated[
+        date | None, Meta(description="The last day; unless given, today, or the last of the longest period.")
+    ] = None
     interval: Annotated[
         Literal["", "day"], Meta(description="`day` to end rows with each day; unless given, they end with each month.")
     ] = ""
@@ -191,8 +193,8 @@ class ConsumptionsParameters(Struct, frozen=True):
 
 
 _RULE: Final = (
-    "By the rule of GetConsumptionsEstimated: each resource costs the full hourly price in every clock hour in which "
-    "it has run, with its size and node at its last moment in that hour, at the price then in force."
+    "The same rule as that of GetConsumptionsEstimated: each resource costs the full hourly price in every clock hour "
+    "in which it existed, with its size and node at its last moment in that hour, at the price then in force."
 )
 _CLOSED: Final = (
     "A month is closed when the next one begins. What an operator changes later for closed hours is a correction in "

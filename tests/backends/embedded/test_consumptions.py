@@ -118,15 +118,28 @@ def test_a_correction_is_a_row(story: Story) -> None:
 
 @pytest.mark.parametrize(
     ("first", "last"),
-    [(date(2025, 11, 15), None), (date(2026, 12, 1), date(2026, 11, 30)), (date(2026, 12, 1), None)],
-    ids=["too long", "reversed", "in the future"],
+    [(date(2025, 11, 15), date(2026, 11, 16)), (date(2026, 12, 1), date(2026, 11, 30))],
+    ids=["too long", "reversed"],
 )
-def test_invalid_periods_are_rejected(story: Story, first: date, last: date | None) -> None:
+def test_invalid_periods_are_rejected(story: Story, first: date, last: date) -> None:
     story.cloud.clock.moment = at("2026-11-16T10:00:00")
     with pytest.raises(InvalidField) as caught:
         run(story.costs.consumptions(ACME, ConsumptionsParameters(start_at=first, end_at=last)))
     assert caught.value.field == "start_at"
-    assert consumptions(story.costs, start_at=date(2025, 11, 16)) == []
+    assert consumptions(story.costs, start_at=date(2025, 11, 16), end_at=date(2026, 11, 16)) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "days"),
+    [(date(2026, 11, 15), 2), (date(2025, 11, 15), 366), (date(2026, 12, 1), 0)],
+    ids=["to today", "the longest period", "in the future"],
+)
+def test_a_first_day_is_enough(story: Story, first: date, days: int) -> None:
+    story.price("2025-01-01", "0.01", "2025-01-01T00:00:00Z")
+    story.volume("2025-02-01")
+    story.cloud.clock.moment = at("2026-11-16T23:30:00")
+    rows = consumptions(story.costs, start_at=first)
+    assert sum(int(row.cost_time) for row in rows) == days * 86_400
 
 
 @pytest.mark.parametrize("day", [date.min, date(1969, 12, 31), date(1970, 1, 1), date.max])

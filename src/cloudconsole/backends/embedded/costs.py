@@ -22,7 +22,8 @@ _COUNTS: Final = """
     SELECT kind, COUNT(*) FROM (
         SELECT kind, resource_id, SUM(items * (:end - counts_from - skips_hour)) AS seconds,
             MAX(CASE WHEN correction <> '0' THEN 1 ELSE 0 END) AS is_corrected
-        FROM billing_entries WHERE tenant_id = :tenant AND counts_from < :end {only} GROUP BY kind, resource_id
+        FROM billing_entries WHERE tenant_id = :tenant AND counts_from < :end AND resource_id <> '' {only}
+        GROUP BY kind, resource_id
     ) AS lives WHERE seconds > 0 OR is_corrected = 1 GROUP BY kind
 """
 _NODE: Final = (
@@ -123,13 +124,21 @@ def _last_months(calendar: Calendar, now: float) -> list[Month]:
 
 
 _INVALID_PERIOD: Final = Text(
-    f"The field '{{field}}' must be the first of at most {MAX_DAYS} days.",
-    f"字段“{{field}}”必须是至多 {MAX_DAYS} 天的第一天。",
+    f"The field '{{field}}' must not be after 'end_at', nor more than {MAX_DAYS - 1} days before it.",
+    f"字段“{{field}}”不得晚于“end_at”，也不得早于其 {MAX_DAYS - 1} 天以上。",
 )
 
 
+def _default_last(first: date | None, today: date) -> date:
+    """Return today, or the last day of the longest period."""
+    if first is None or (first <= today and (today - first).days < MAX_DAYS):
+        return today
+    return first if first > today else first + timedelta(days=MAX_DAYS - 1)
+
+
 def _cost_query(parameters: ConsumptionsParameters, now: float, zone: tzinfo) -> CostQuery:
-    last = parameters.end_at or datetime.fromtimestamp(now, zone).date()
+    today = datetime.fromtimestamp(now, zone).date()
+    last = parameters.end_at or _default_last(parameters.start_at, today)
     first = parameters.start_at or last.replace(day=1)
     if not 0 <= (last - first).days < MAX_DAYS:
         raise InvalidField("start_at", _INVALID_PERIOD)

@@ -14,6 +14,7 @@ from cloudconsole.cli.tenant.flavors import with_unit
 if TYPE_CHECKING:
     from cloudconsole.client import Console, Forecast, ResourceCost
 
+KINDS: Final = ("instance", "image", "loadbalance", "volume")
 GROUPS: Final = ("kind", "node", "resource", "day", "month")
 
 
@@ -34,8 +35,7 @@ _KEYS: Final[dict[str, "Callable[[ResourceCost], tuple[str, ...]]"]] = {
 
 def _order(res_type: str) -> str:
     """Order kinds as the console does; unknown ones are last."""
-    kinds = list(messages.KINDS)
-    return str(kinds.index(res_type)) if res_type in kinds else "9"
+    return str(KINDS.index(res_type)) if res_type in KINDS else "9"
 
 
 def day(text: str) -> date:

@@ -12,7 +12,7 @@ from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, print_table, run_and_print
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar
-from cloudconsole.cli.tenant.cost_history import GROUPS, day, run_forecast, run_period
+from cloudconsole.cli.tenant.cost_history import GROUPS, KINDS, day, run_forecast, run_period
 from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.spec.text_escaping import escape_and_truncate
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="first", metavar="DAY", type=day, help=translate(messages.FROM_DAY_FLAG))
     parser.add_argument("--to", dest="last", metavar="DAY", type=day, help=translate(messages.TO_DAY_FLAG))
     parser.add_argument("--by", choices=GROUPS, help=translate(messages.BY_FLAG))
-    parser.add_argument("--kind", choices=list(messages.KINDS), help=translate(messages.ONLY_KIND_FLAG))
+    parser.add_argument("--kind", choices=KINDS, help=translate(messages.ONLY_KIND_FLAG))
     parser.add_argument("--node", metavar="NODE", help=translate(messages.ONLY_NODE_FLAG))
     add_connection_flags(parser)
 
