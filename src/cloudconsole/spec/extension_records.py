@@ -106,7 +106,7 @@ class ConsumptionSummaryItem(Struct, frozen=True):
         SummaryType,
         field_doc("The kind of resource; `allcategories` in the last row, the sum."),
     ]
-    count: Annotated[int, field_doc("Resources that have run.")]
+    count: Annotated[int, field_doc("Resources that have existed, also those that have ended or were removed.")]
     amount: Annotated[_Amount, field_doc("Their cost, as decimal text; null if nothing is recorded.", unit="currency")]
 
 
@@ -129,15 +129,21 @@ class Consumption(Struct, frozen=True):
     region: Annotated[str, field_doc("Its node, or empty text.")]
     unit_price: Annotated[str, field_doc("Cost of the resource per hour, as decimal text.", unit="currency")]
     billing_type: Annotated[
-        BillingType, field_doc("`hourly`, or `correction` for a later change of hours in closed months.")
+        BillingType, field_doc("`hourly`, or `correction` for a later change that affects closed months.")
     ]
     amount: Annotated[str, field_doc("`unit_price` times hours, or the correction.", unit="currency")]
-    remarks: Annotated[str, field_doc("Empty, or what has changed: `start`, `change`, `end`, `remove` or `price`.")]
+    remarks: Annotated[
+        str, field_doc("Of a correction, its cause: `start`, `change`, `end`, `remove` or `price`; otherwise empty.")
+    ]
     billing_id: Annotated[
         str, field_doc("The month whose bill has this row, `YYYY-MM`.", pattern="^[0-9]{4}-[0-9]{2}$")
     ]
-    cost_time: Annotated[str, field_doc("Time that is billed, in whole hours, as text.", unit="seconds")]
-    res_id: Annotated[str, field_doc("ID of the resource; empty for a correction of a price.")]
+    cost_time: Annotated[
+        str, field_doc("Billed time, a multiple of 3600, as text; `0` for a correction.", unit="seconds")
+    ]
+    res_id: Annotated[
+        str, field_doc("ID of the resource; empty for the correction of a price, and for what `recount` found.")
+    ]
     id: Annotated[str, field_doc("ID of the row, for `marker`.")]
     is_billing: Annotated[bool, field_doc("Whether the resource still runs at this price.")]
 

@@ -200,7 +200,7 @@ _CLOSED: Final = (
     "A month is closed when the next one begins. What an operator changes later for closed hours is a correction in "
     "the month in which it is made."
 )
-_UNKNOWN: Final = "What was not recorded is null: hours before the console kept a record, and clouds without one."
+_UNKNOWN: Final = "Null if nothing was recorded: months before the console kept a record, and clouds without one."
 
 GET_CONSUMPTIONS_SUMMARY = Action(
     name="GetConsumptionsSummary",
@@ -208,7 +208,11 @@ GET_CONSUMPTIONS_SUMMARY = Action(
     record=list[ConsumptionSummaryItem],
     success=Text("Consumption summary.", "获取消费汇总成功"),
     parameters=SummaryParameters,
-    notes=(_RULE, "Always five rows: the four kinds in the usual order, and `allcategories`, their sum.", _UNKNOWN),
+    notes=(
+        _RULE,
+        "Always five rows: the four kinds in the usual order, and `allcategories`, their sum.",
+        "Hours before the console kept a record are not included. In clouds without one, amounts are null.",
+    ),
 )
 GET_CONSUMPTIONS = Action(
     name="GetConsumptionsByQuery",
@@ -218,7 +222,7 @@ GET_CONSUMPTIONS = Action(
     parameters=ConsumptionsParameters,
     notes=(
         _RULE,
-        "A resource has another row where its size, its node or the price of an hour changes. The amounts of a month's "
+        "A new row begins where the size, the node or the hourly price changes. The amounts of a month's "
         "rows add up to its total in GetBillingReportList4NearlyYear.",
         _CLOSED,
         "Ordered by `res_id` and time. A page with fewer items than `limit` is the last.",
@@ -238,9 +242,9 @@ GET_FORECAST = Action(
     record=Forecast,
     success=Text("Forecast.", "获取费用预测成功"),
     notes=(
-        "The current hour counts as past. Resources that are to start or end later, and prices to come, are not "
-        "considered.",
-        _UNKNOWN,
+        "`so_far` includes the current hour. Scheduled starts and ends, and prices to come, are not considered.",
+        "If a part of the month was not recorded, `complete` is false, and the amounts are those of the rest. In "
+        "clouds without a record they are null.",
     ),
 )
 

@@ -63,7 +63,7 @@ def incorrect_record(connection: Connection) -> list[str]:
 
 
 def correct_record(connection: Connection, now: int, zone: tzinfo) -> None:
-    """Record the differences as changes of this hour, after a recount; sums begin anew with the next entry."""
+    """Record the differences as changes of this hour, after a recount; the next entry rebuilds the sums."""
     found = differences(connection)
     if not found:
         return

@@ -49,7 +49,7 @@ def add_commands(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--month", metavar="YYYY-MM", type=_month, required=True, help="the month, such as 2026-10")
-    parser.add_argument("--tenant", metavar="NAME", help="only this tenant (default: all, also removed ones)")
+    parser.add_argument("--tenant", metavar="NAME", help="only this tenant (default: all, including removed tenants)")
     parser.add_argument("--format", choices=["focus", "csv"], default="focus", help="columns (default: focus)")
     parser.add_argument(
         "--provider",
