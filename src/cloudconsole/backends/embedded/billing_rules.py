@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from cloudconsole.core.billing import CostKey
 from cloudconsole.core.billing_hours import Calendar
 from cloudconsole.core.pricing import PriceBook
+from cloudconsole.core.resources import Amounts
 from cloudconsole.store.base import RowTuple, Snapshot
 from cloudconsole.store.billing.prices import prices_of
 from cloudconsole.store.billing.state import BillingState, Closing, state_of
@@ -23,6 +24,11 @@ _NEXT: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ?
 
 _SUMMED_KEYS: Final = "SELECT DISTINCT kind, node_id, type FROM monthly_sums WHERE tenant_id = ?"
 _RECORDED_KEYS: Final = "SELECT DISTINCT kind, node_id, type FROM billing_entries WHERE tenant_id = ?"
+
+
+def billed_amounts(items: int, vcpus: int, ram_gb: int, size_gb: int) -> Amounts:
+    """Return the amounts of a row of the record, in the order of its columns."""
+    return Amounts(items, vcpus, 0, ram_gb, size_gb)
 
 
 class Books:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import tzinfo
 from typing import Final, NamedTuple
 
-from cloudconsole.backends.embedded.billing_rules import Books, Rules, read_rules
+from cloudconsole.backends.embedded.billing_rules import Books, Rules, billed_amounts, read_rules
 from cloudconsole.core.billing import (
     CostKey,
     Entry,
@@ -99,7 +99,7 @@ def _joined(spans: Iterable[Span]) -> list[tuple[int, int]]:
 async def _read_sums(snapshot: Snapshot, tenant_id: int) -> Uses:
     sums: Uses = {}
     for kind, node_id, type_name, start, *amounts in await snapshot.all(_SUMS, (tenant_id,)):
-        use = Use(_amounts(*amounts[:4]), _amounts(*amounts[4:]))
+        use = Use(billed_amounts(*amounts[:4]), billed_amounts(*amounts[4:]))
         sums.setdefault(CostKey(kind, node_id or None, type_name or None), {})[start] = use
     return sums
 
@@ -147,12 +147,8 @@ class _Record:
 
     async def _entries(self, query: str, start: int, end: int) -> list[Entry]:
         return [
-            Entry(CostKey(kind, node_id, type_name), _amounts(*amounts), counts_from, bool(skips_hour))
+            Entry(CostKey(kind, node_id, type_name), billed_amounts(*amounts), counts_from, bool(skips_hour))
             for kind, node_id, type_name, *amounts, counts_from, skips_hour in await self._snapshot.all(
                 query, (self._tenant_id, start, end)
             )
         ]
-
-
-def _amounts(items: int, vcpus: int, ram_gb: int, size_gb: int) -> Amounts:
-    return Amounts(items, vcpus, 0, ram_gb, size_gb)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, tzinfo
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.backends.embedded.billing_rules import Rules, read_rules
+from cloudconsole.backends.embedded.billing_rules import Rules, billed_amounts, read_rules
 from cloudconsole.core.billing import CostKey, Entry
 from cloudconsole.core.billing_hours import HOUR, day_start
 from cloudconsole.core.billing_segments import Prices, Segment, joined, segments
@@ -185,7 +185,7 @@ class LineReader:
         costs: list[tuple[Segment, int, str, bool]] = []
         for _, kind, node_id, type_name, *amounts, counts_from, skips_hour, _, event, correction, recorded_at in found:
             key = CostKey(kind, node_id, type_name)
-            by_key.setdefault(key, []).append(Entry(key, _amounts(*amounts), counts_from, bool(skips_hour)))
+            by_key.setdefault(key, []).append(Entry(key, billed_amounts(*amounts), counts_from, bool(skips_hour)))
             moment = max(counts_from, recorded_at)
             if correction != "0" and self._query.start <= moment < self._end:
                 costs.append((Segment(key, moment, moment, 0, Amounts(), 0), int(correction), event, False))
@@ -212,7 +212,3 @@ class LineReader:
 
 def _runs(entries: list[Entry]) -> bool:
     return any(sum(amounts) for amounts in zip(*(entry.amounts for entry in entries), strict=True))
-
-
-def _amounts(items: int, vcpus: int, ram_gb: int, size_gb: int) -> Amounts:
-    return Amounts(items, vcpus, 0, ram_gb, size_gb)

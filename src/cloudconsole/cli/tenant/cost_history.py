@@ -94,13 +94,13 @@ def _group_fields(by: str) -> list[Field]:
             Field("res_id", translate(messages.ID), lambda each: each.cost.res_id if each.cost else total),
             Field("name", translate(messages.NAME), lambda each: each.cost.name if each.cost else ""),
             Field("res_type", None, lambda each: each.cost.res_type),
-            Field(None, translate(messages.KIND), lambda each: _kind(each.cost.res_type) if each.cost else ""),
+            Field(None, translate(messages.KIND), lambda each: kind_name(each.cost.res_type) if each.cost else ""),
             Field("region", translate(messages.NODE), lambda each: each.cost.region if each.cost else ""),
         ]
     if by == "kind":
         return [
             Field("res_type", None, lambda each: each.cost.res_type),
-            Field(None, translate(messages.KIND), lambda each: _kind(each.cost.res_type) if each.cost else total),
+            Field(None, translate(messages.KIND), lambda each: kind_name(each.cost.res_type) if each.cost else total),
         ]
     name, heading = {
         "node": ("region", messages.NODE),
@@ -111,7 +111,7 @@ def _group_fields(by: str) -> list[Field]:
     return [Field(name, translate(heading), lambda each: key(each.cost)[0] if each.cost else total)]
 
 
-def _kind(res_type: str) -> str:
+def kind_name(res_type: str) -> str:
     known = messages.KINDS.get(res_type)
     return translate(known) if known else res_type
 

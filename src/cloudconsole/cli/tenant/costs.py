@@ -12,7 +12,7 @@ from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, print_table, run_and_print
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar
-from cloudconsole.cli.tenant.cost_history import GROUPS, KINDS, day, run_forecast, run_period
+from cloudconsole.cli.tenant.cost_history import GROUPS, KINDS, day, kind_name, run_forecast, run_period
 from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.spec.text_escaping import escape_and_truncate
 
@@ -101,8 +101,7 @@ def _plot(console: "Console") -> Table:
 
 
 def _kind(cost: Any) -> str:
-    known = messages.KINDS.get(cost.res_type)
-    return translate(known) if known else str(cost.res_type)
+    return kind_name(cost.res_type)
 
 
 def _amount(period: str) -> Callable[[Any], str]:

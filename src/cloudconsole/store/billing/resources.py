@@ -26,7 +26,7 @@ Change = tuple[Resource | None, Resource | None]
 
 
 def record_resources(connection: Connection, changes: Iterable[Change], now: int, zone: tzinfo) -> None:
-    """Record changes of resources; those that are not billable are left out."""
+    """Record changes of billable resources; others are ignored."""
     billable = [change for change in changes if any(row and row["kind"] in PRICED_UNITS for row in change)]
     if not billable:
         return
@@ -45,7 +45,7 @@ def _removed(connection: Connection, ids: Iterable[str]) -> set[str]:
 
 
 def record_added(connection: Connection, added: Sequence[Resource], now: int, zone: tzinfo) -> None:
-    """Record many new resources, which are in the store already; most need no look at each."""
+    """Record many resources that have just been inserted, most of them with one statement."""
     state, calendar = open_record(connection, now, zone)
     open_from = state.open_from
     plain = {
@@ -64,7 +64,7 @@ def record_added(connection: Connection, added: Sequence[Resource], now: int, zo
 
 
 def _insert_starts(connection: Connection, ids: set[str], now: int) -> set[str]:
-    """Insert entries for new resources, and return the ids of those that are left because they were removed before."""
+    """Insert entries for new resources, and return the ids that were skipped: removed resources had them."""
     columns = resources.c
     values = {
         **{name: columns[name] for name in ("tenant_id", "name", "kind", "node_id", "vcpus", "size_gb")},
@@ -93,7 +93,7 @@ def _start_values(row: Resource) -> SumValues:
 
 
 class _Recorder:
-    """The entries for changes of resources, which are in the order of time."""
+    """Builds billing entries for changes of resources."""
 
     def __init__(self, connection: Connection, now: int, calendar: Calendar, removed_ids: set[str]) -> None:
         self._connection = connection
@@ -115,7 +115,7 @@ class _Recorder:
                 yield from self._difference(before, after)
 
     def _life(self, resource: Resource, start: int) -> Iterator[EntryRow]:
-        """Yield start and end; hours that were billed under the same id are left out."""
+        """Yield start and end; hours that were billed under the same id are not billed again."""
         end = resource["ended_at"]
         first = self._hour_start(start)
         last = math.inf if end is None else self._hour_end(end)
