@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any, Final
 
 import pytest
@@ -133,6 +133,7 @@ def test_deadlock_victim_is_retried(engines: list[Engine]) -> None:
     for name in ("a", "b"):
         ActivityStore(engines[0]).open_session(LoginAttempt("alice", NETWORK, CLIENT), ALICE, session(name), NOW)
     both_locked = Barrier(2, timeout=120)
+    survivor_done = Event()
     attempts: list[str] = []
 
     def lock(connection: Connection, name: str) -> None:
@@ -142,13 +143,19 @@ def test_deadlock_victim_is_retried(engines: list[Engine]) -> None:
     def lock_both(first: str, second: str) -> str:
         def work(connection: Connection) -> str:
             attempts.append(first)
-            lock(connection, first)
-            if attempts.count(first) == 1:
+            if attempts.count(first) > 1:
+                # Otherwise the retry could take its first row back before the survivor gets it: another deadlock.
+                assert survivor_done.wait(120)
+                lock(connection, first)
+            else:
+                lock(connection, first)
                 both_locked.wait()
             lock(connection, second)
             return first
 
-        return retry_deadlocks(engines[first == "b"], work)
+        result = retry_deadlocks(engines[first == "b"], work)
+        survivor_done.set()
+        return result
 
     assert run_concurrently([partial(lock_both, "a", "b"), partial(lock_both, "b", "a")]) == ["a", "b"]
     assert len(attempts) == 3
