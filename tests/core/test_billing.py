@@ -10,7 +10,7 @@ from cloudconsole.core.billing import (
     CostKey,
     Entry,
     cost_of,
-    late_price_correction,
+    end_price_difference,
     sum_up,
     unit_hours,
 )
@@ -114,6 +114,6 @@ def test_sums_equal_the_simulation(seed: int, zone_name: str) -> None:
     for entry in entries:
         if entry.is_end:
             month = max(start for start in months if start <= entry.at)
-            late = late_price_correction(entry, parts, book)
+            late = end_price_difference(entry, parts, book)
             found[entry.key.kind, month] = found.get((entry.key.kind, month), 0) + late
     assert {key: cost for key, cost in found.items() if cost} == {key: cost for key, cost in expected.items() if cost}

@@ -15,13 +15,13 @@ from cloudconsole.server.metrics import layout
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from cloudconsole.server.runtime.supervisor import STOP_MARGIN_SECONDS
 from cloudconsole.server.runtime.tls import RELOAD_SIGNAL
-from tests.deploy.alert_rules import read_rules
+from tests.deploy.alert_rules import read_context
 from tests.deploy.container_file import BUILD, FINAL, IGNORE, environment, only
 from tests.deploy.unit_files import DROP_INS, PROGRAM, ROOT, SERVICES, SETTINGS_FILE, UNITS, drop_in, service
 
 COPIED = [source for step in BUILD if step.instruction == "COPY" for source in step.text.split()[:-1]]
 
-RULES = read_rules()
+RULES = read_context()
 RUNBOOK = "docs/operations/runbook.md"
 SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("",), "gauge": ("",)}
 SAMPLES = {PREFIX + family.name + suffix: family for family in FAMILIES for suffix in SUFFIXES[family.type]}

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from cloudconsole.server.metrics.layout import ADMIN_UI, LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT
-from tests.deploy.alert_rules import FILE, read_rules
+from tests.deploy.alert_rules import FILE, read_context
 
-RULES = read_rules()
+RULES = read_context()
 LABELS = 'job="cloudconsole",instance="a:9464"'
 """Labels of the replica in the test."""
 

@@ -78,7 +78,7 @@ def total_cost(entries: Sequence[Entry], parts: Sequence[Span], book: PriceBook)
     key = entries[0].key
     uses = sum_up(entries, parts)[key]
     cost = sum(cost_of(key, used, book, span.end - 1) for span, used, _ in unit_hours(uses, parts))
-    return cost + sum(late_price_correction(entry, parts, book) for entry in entries if entry.is_end)
+    return cost + sum(end_price_difference(entry, parts, book) for entry in entries if entry.is_end)
 
 
 def cost_of(key: CostKey, amounts: Amounts, book: PriceBook, at: float) -> int:
@@ -96,7 +96,7 @@ def require_price(key: CostKey, amounts: Amounts, book: PriceBook, at: float) ->
         raise PriceMissing(f"a {key.kind} on node {key.node_id} has no price")
 
 
-def late_price_correction(entry: Entry, parts: Sequence[Span], book: PriceBook) -> int:
+def end_price_difference(entry: Entry, parts: Sequence[Span], book: PriceBook) -> int:
     """Return the difference for an end before a price that begins later in its hour: the price at the end applies."""
     span = parts[bisect_right(parts, entry.at, key=lambda part: part.start) - 1]
     ended = _times(entry.amounts, -1)

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cloudconsole.core.billing import CostKey, Entry, cost_of, late_price_correction
+from cloudconsole.core.billing import CostKey, Entry, cost_of, end_price_difference
 from cloudconsole.core.billing_hours import Calendar, Span
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Amounts
@@ -49,7 +49,7 @@ def segments(key: CostKey, entries: Iterable[Entry], prices: Prices, calendar: C
         else:
             steps[moment] = steps.get(moment, Amounts()).plus(entry.amounts)
         if entry.is_end and start <= entry.at < end:
-            late = late_price_correction(entry, prices.parts, prices.at(entry.at))
+            late = end_price_difference(entry, prices.parts, prices.at(entry.at))
             if late:
                 hour = span.hour_start(entry.at)
                 ends[hour] = ends.get(hour, 0) + late

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Engine
 
+from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
-from cloudconsole.backends.embedded.costs import EmbeddedCosts
 from cloudconsole.backends.embedded.identity import AT_ONCE, QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
 from cloudconsole.backends.prices import StoredPriceCatalog
 from cloudconsole.backends.router import CloudRouter
@@ -111,7 +111,7 @@ class Console:
         cache = ResponseCache(reader.changes, clock, metrics)
         content = EmbeddedContent(reader, clock, settings.zone)
         store_access = (reader, clock, settings.zone)
-        ports = Ports(cloud, content, StoredPriceCatalog(*store_access), EmbeddedCosts(*store_access), clock)
+        ports = Ports(cloud, content, StoredPriceCatalog(*store_access), RecordedCosts(*store_access), clock)
         handlers = enabled_handlers(settings)
         revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, handlers, ActionRunner(ports, cache), revalidator)

@@ -10,7 +10,7 @@ import pytest
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import DomainNotFound
 from cloudconsole.store.tables import domains, news, urls
-from tests.backends.embedded.small_cloud import ACME, RIVAL, SmallCloud, at
+from tests.backends.small_cloud import ACME, RIVAL, SmallCloud, at
 from tests.harness import ApiClient, FakeClock
 from tests.stores import write_transaction
 

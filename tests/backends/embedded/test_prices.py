@@ -6,7 +6,7 @@ from cloudconsole.backends.prices import StoredPriceCatalog
 from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.spec.extension_records import PriceItem
 from cloudconsole.store.tables import prices
-from tests.backends.embedded.small_cloud import ACME, NORTH, ONE, SmallCloud, at
+from tests.backends.small_cloud import ACME, NORTH, ONE, SmallCloud, at
 from tests.stores import run
 
 FEDERATED = Tenant(3, "user", CloudCredentials("https://identity.example.com/v3", "u", "p", {}, b""))

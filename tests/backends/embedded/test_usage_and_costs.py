@@ -15,7 +15,7 @@ from cloudconsole.core.ports import PriceList, PriceMissing
 from cloudconsole.core.resources import Amounts
 from cloudconsole.spec.records import UsageLimits
 from cloudconsole.store.tables import nodes, prices, quotas, totals
-from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
+from tests.backends.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
 from tests.stores import run
 
 TEN_GB = Amounts(items=1, size_gb=10)

@@ -47,7 +47,7 @@ def test_loading_the_same_file_again_writes_nothing(small: Engine, tmp_path: Pat
 
 def test_an_empty_file_removes_everything(small: Engine, tmp_path: Path) -> None:
     load_text(small, tmp_path, "version: 1\n")
-    record = {"billing_entries", "price_entries", "billing_state", "former_names"}
+    record = {"billing_entries", "price_entries", "billing_state", "record_names"}
     assert {name for name, found in contents(small).items() if found} == {"operator_audit", *record}
 
 

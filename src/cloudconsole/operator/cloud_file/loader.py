@@ -30,7 +30,7 @@ from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_only_engine
-from cloudconsole.store.billing.entries import retain_name
+from cloudconsole.store.billing.entries import detach_entries
 from cloudconsole.store.billing.prices import record_prices
 from cloudconsole.store.billing.resources import record_resources
 from cloudconsole.store.sql import allow_idle_transaction
@@ -226,7 +226,7 @@ def _change(tx: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str])
     record_resources(connection, resources.pairs(), tx.now, tx.zone)
     for thing, parents in (("node", nodes), ("tenant", tenants)):
         for row in parents.removed:
-            retain_name(connection, thing, row["id"], row["name"])
+            detach_entries(connection, thing, row["id"], row["name"])
     reject_disabled(connection, resources, tenants=tenants, nodes=nodes)
     reject_over_quota(tx, resources)
     parts = (nodes, tenants, *children)

@@ -34,9 +34,9 @@ from cloudconsole.operator.resource_and_price_rules import disabled_error
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters, tables
-from cloudconsole.store.billing.entries import retain_name
+from cloudconsole.store.billing.entries import detach_entries
 from cloudconsole.store.billing.resources import record_resources
-from cloudconsole.store.billing.verification import correct_record, incorrect_record
+from cloudconsole.store.billing.verification import incorrect_record, repair_record
 from cloudconsole.store.sql import ordered_search, starts_with, unindexed
 
 _MANY_RUNNING: Final = 100_000
@@ -201,7 +201,7 @@ class Nodes(EntityType):
         if before is not None and after is None:
             # Only zeros are left, and the node's id may be reused.
             tx.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))
-            retain_name(tx.connection, "node", before["id"], before["name"])
+            detach_entries(tx.connection, "node", before["id"], before["name"])
 
 
 def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
@@ -210,6 +210,6 @@ def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
         wrong = [*counters.incorrect_counters(tx.connection), *incorrect_record(tx.connection)]
         if wrong:
             counters.recount_all(tx.connection)
-            correct_record(tx.connection, now, zone)
+            repair_record(tx.connection, now, zone)
             record_change(tx, "recount", "totals", None, {"wrong": len(wrong)})
     return len(wrong)

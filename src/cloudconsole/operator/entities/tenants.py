@@ -21,7 +21,7 @@ from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
-from cloudconsole.store.billing.entries import retain_name
+from cloudconsole.store.billing.entries import detach_entries
 
 
 class Tenants(EntityType):
@@ -82,7 +82,7 @@ class Tenants(EntityType):
         elif before is not None and after is None:
             for table in (tables.quotas, tables.totals, tables.usage):
                 connection.execute(delete(table).where(table.c.tenant_id == before["id"]))
-            retain_name(connection, "tenant", before["id"], before["name"])
+            detach_entries(connection, "tenant", before["id"], before["name"])
         elif before is not None and after is not None:
             if after["disabled"] and not before["disabled"]:
                 end_account_sessions(tx, before["id"])

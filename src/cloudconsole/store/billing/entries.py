@@ -4,7 +4,7 @@ An entry for a closed month counts from the open one on; the cost of the closed 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -14,18 +14,50 @@ from cloudconsole.core.billing import CostKey, Entry, total_cost
 from cloudconsole.core.billing_hours import Calendar
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Amounts
+from cloudconsole.store.billing.monthly_sums import add_sums, begin_sums, rebuild_sums, sum_values, summed_tenants
 from cloudconsole.store.billing.state import BillingState, store_time_zone, update_state
-from cloudconsole.store.billing.sums import add_sums, begin_sums, rebuild_sums, sum_values, summed_tenants
 from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import (
     BILLED_AMOUNTS,
     billing_entries,
-    former_names,
     monthly_sums,
     price_entries,
+    record_names,
 )
 
 Row = Mapping[str, Any]
+
+EntryRow = dict[str, Any]
+"""A row of `billing_entries`."""
+
+
+def entry_row(
+    tenant_id: int,
+    event: str,
+    key: CostKey,
+    amounts: Iterable[int],
+    at: int,
+    recorded_at: int,
+    *,
+    resource: tuple[str, str] = ("", ""),
+    is_end: bool = False,
+) -> EntryRow:
+    """Return an entry with signed amounts, in the order of `BILLED_AMOUNTS`; `resource` is its id and name."""
+    resource_id, name = resource
+    return {
+        "tenant_id": tenant_id,
+        "resource_id": resource_id,
+        "name": name,
+        "event": event,
+        "at": at,
+        "counts_from": at,
+        "correction": "0",
+        "recorded_at": recorded_at,
+        "is_end": int(is_end),
+        "skips_hour": int(is_end),
+        **key._asdict(),
+        **dict(zip(BILLED_AMOUNTS, amounts, strict=True)),
+    }
 
 
 def open_record(connection: Connection, now: int, zone: tzinfo) -> tuple[BillingState, Calendar]:
@@ -39,7 +71,7 @@ def open_record(connection: Connection, now: int, zone: tzinfo) -> tuple[Billing
 
 
 def write_entries(
-    connection: Connection, rows: Sequence[dict[str, Any]], state: BillingState, calendar: Calendar, book: PriceBook
+    connection: Connection, rows: Sequence[EntryRow], state: BillingState, calendar: Calendar, book: PriceBook
 ) -> None:
     for row in rows:
         if row["at"] < state.open_from:
@@ -79,9 +111,9 @@ def _signed(row: Row) -> Amounts:
 # Removed tenants and nodes
 
 
-def retain_name(connection: Connection, thing: str, row_id: int, name: str) -> None:
+def detach_entries(connection: Connection, thing: str, row_id: int, name: str) -> None:
     """Give the entries of a removed tenant or node a negative id of their own, since its id may be reused."""
-    lowest = connection.scalar(select(func.min(former_names.c.id))) or 0
+    lowest = connection.scalar(select(func.min(record_names.c.id))) or 0
     column, tables = (
         ("tenant_id", (billing_entries, monthly_sums))
         if thing == "tenant"
@@ -91,6 +123,6 @@ def retain_name(connection: Connection, thing: str, row_id: int, name: str) -> N
     found = [table for table, query in queries.items() if connection.scalar(query) is not None]
     if not found:
         return
-    connection.execute(insert(former_names).values(id=lowest - 1, thing=thing, name=name))
+    connection.execute(insert(record_names).values(id=lowest - 1, thing=thing, name=name))
     for table in found:
         connection.execute(update(table).where(table.c[column] == row_id).values({column: lowest - 1}))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, or_, select
 from cloudconsole.core.billing import CostKey, Entry, total_cost
 from cloudconsole.core.billing_hours import Calendar
 from cloudconsole.core.pricing import Price, PriceBook
-from cloudconsole.store.billing.entries import closed_entry, cost_key, open_record
+from cloudconsole.store.billing.entries import closed_entry, cost_key, entry_row, open_record
 from cloudconsole.store.billing.state import BillingState
 from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import BILLED_AMOUNTS, billing_entries, price_entries
@@ -48,13 +48,13 @@ def record_prices(
     before = PriceBook(known_prices(connection) if late else ())
     insert_rows(connection, price_entries, (row | {"known_from": known_from} for row in rows))
     if late:
-        places = {(row["kind"], row["node_id"]) for row in late}
+        price_keys = {(row["kind"], row["node_id"]) for row in late}
         books = before, PriceBook(known_prices(connection))
-        _correct_prices(connection, places, books, state, calendar, now)
+        _correct_prices(connection, price_keys, books, state, calendar, now)
 
 
 def _price_rows(before: Row | None, after: Row | None, now: int) -> Iterator[dict[str, Any]]:
-    is_moved = before is not None and (after is None or _place(before) != _place(after))
+    is_moved = before is not None and (after is None or _price_key(before) != _price_key(after))
     if before is not None and is_moved:
         # One that has not begun never applies.
         yield _price_entry(before) | {"until": max(now, before["start"])}
@@ -62,7 +62,7 @@ def _price_rows(before: Row | None, after: Row | None, now: int) -> Iterator[dic
         yield _price_entry(after)
 
 
-def _place(row: Row) -> tuple[Any, ...]:
+def _price_key(row: Row) -> tuple[Any, ...]:
     return row["kind"], row["unit"], row["node_id"], row["type"], row["start"]
 
 
@@ -72,7 +72,7 @@ def _price_entry(row: Row) -> dict[str, Any]:
 
 def _correct_prices(
     connection: Connection,
-    places: set[tuple[str, int | None]],
+    price_keys: set[tuple[str, int | None]],
     books: tuple[PriceBook, PriceBook],
     state: BillingState,
     calendar: Calendar,
@@ -83,7 +83,7 @@ def _correct_prices(
     concerned = or_(
         *(
             columns.kind == kind if node_id is None else (columns.kind == kind) & (columns.node_id == node_id)
-            for kind, node_id in places
+            for kind, node_id in price_keys
         )
     )
     names = ("tenant_id", "kind", "node_id", "type", "at", "is_end", *BILLED_AMOUNTS)
@@ -98,22 +98,6 @@ def _correct_prices(
         parts = calendar.divide(first, state.closed_until, starts)
         old, new = (total_cost(found, parts, book) for book in books)
         if old != new:
-            rows.append(
-                {
-                    "tenant_id": tenant_id,
-                    "resource_id": "",
-                    "name": "",
-                    "event": "price",
-                    "at": first,
-                    "counts_from": state.closed_until,
-                    "correction": str(new - old),
-                    "recorded_at": now,
-                    "is_end": 0,
-                    "skips_hour": 0,
-                    "kind": key.kind,
-                    "node_id": key.node_id,
-                    "type": key.type,
-                    **dict.fromkeys(BILLED_AMOUNTS, 0),
-                }
-            )
+            row = entry_row(tenant_id, "price", key, [0] * len(BILLED_AMOUNTS), first, now)
+            rows.append(row | {"counts_from": state.closed_until, "correction": str(new - old)})
     insert_rows(connection, billing_entries, rows)

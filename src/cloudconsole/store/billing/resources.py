@@ -8,18 +8,16 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, literal, literal_column, select
 
+from cloudconsole.core.billing import CostKey
 from cloudconsole.core.billing_hours import Calendar
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.store.billing.entries import has_amounts, open_record, write_entries
+from cloudconsole.store.billing.entries import EntryRow, entry_row, has_amounts, open_record, write_entries
+from cloudconsole.store.billing.monthly_sums import SumValues, add_sums, begin_sums, summed_tenants
 from cloudconsole.store.billing.prices import known_prices
-from cloudconsole.store.billing.sums import SumValues, add_sums, begin_sums, summed_tenants
 from cloudconsole.store.counters import RAM_GB_SQL, Resource, amounts_of
 from cloudconsole.store.sql import in_values
 from cloudconsole.store.tables import BILLED_AMOUNTS, billing_entries, is_removal, resources
-
-EntryRow = dict[str, Any]
-"""A row of `billing_entries`."""
 
 Change = tuple[Resource | None, Resource | None]
 """A resource before and after a change."""
@@ -126,7 +124,7 @@ class _Recorder:
         for piece_start, piece_end in pieces:
             yield self._row(resource, "start", 1, start if piece_start == first else piece_start)
             if piece_end == last and end is not None:
-                yield self._row(resource, "end", -1, end, is_end=1)
+                yield self._row(resource, "end", -1, end, is_end=True)
             elif piece_end != math.inf:
                 yield self._row(resource, "change", -1, int(piece_end))
 
@@ -195,7 +193,7 @@ class _Recorder:
             return
         yield from (self._copy(row) for row in changes if row["at"] > end)
         for amounts in _by_node([row for row in changes if row["at"] <= end]):
-            yield self._row(resource, "end", -1, end, is_end=1) | _times(amounts, -1)
+            yield self._row(resource, "end", -1, end, is_end=True) | _times(amounts, -1)
 
     def _history(self, resource: Resource) -> tuple[list[EntryRow], list[EntryRow]]:
         """Return the recorded changes and ends of a resource."""
@@ -217,27 +215,18 @@ class _Recorder:
         changed = {"event": event, "at": moment, "counts_from": moment, "correction": "0", "recorded_at": self._now}
         return kept | changed | {"skips_hour": row["is_end"]} | {name: factor * row[name] for name in BILLED_AMOUNTS}
 
-    def _row(self, resource: Resource, event: str, factor: int, at: int, *, is_end: int = 0) -> EntryRow:
-        amounts = amounts_of(resource)
-        return {
-            "tenant_id": resource["tenant_id"],
-            "resource_id": resource["id"],
-            "name": resource["name"],
-            "event": event,
-            "at": at,
-            "counts_from": at,
-            "correction": "0",
-            "recorded_at": self._now,
-            "is_end": is_end,
-            "skips_hour": is_end,
-            "kind": resource["kind"],
-            "node_id": resource["node_id"],
-            "type": None,
-            "items": amounts.items * factor,
-            "vcpus": amounts.vcpus * factor,
-            "ram_gb": amounts.ram_gb * factor,
-            "size_gb": amounts.size_gb * factor,
-        }
+    def _row(self, resource: Resource, event: str, factor: int, at: int, *, is_end: bool = False) -> EntryRow:
+        items, vcpus, _, ram_gb, size_gb = amounts_of(resource)
+        return entry_row(
+            resource["tenant_id"],
+            event,
+            CostKey(resource["kind"], resource["node_id"]),
+            [factor * amount for amount in (items, vcpus, ram_gb, size_gb)],
+            at,
+            self._now,
+            resource=(resource["id"], resource["name"]),
+            is_end=is_end,
+        )
 
     def _hour_start(self, second: int) -> int:
         return self._calendar.span_at(second).hour_start(second)

@@ -6,13 +6,15 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, FromClause, delete, func, literal, literal_column, select
 
+from cloudconsole.core.billing import CostKey
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.store.billing.entries import open_record, write_entries
+from cloudconsole.spec.records import BillableType
+from cloudconsole.store.billing.entries import EntryRow, entry_row, open_record, write_entries
 from cloudconsole.store.counters import RAM_GB_SQL
 from cloudconsole.store.tables import BILLED_AMOUNTS, NO_NODE, billing_entries, monthly_sums, resources, tenants
 
-Key = tuple[int, str, int]
+Key = tuple[int, BillableType, int]
 """Tenant, kind and node."""
 AmountsByKey = dict[Key, tuple[int, ...]]
 
@@ -62,7 +64,7 @@ def incorrect_record(connection: Connection) -> list[str]:
     return [f"recorded {kind} of tenant {names.get(tenant, tenant)}" for (tenant, kind, _), _, _ in found]
 
 
-def correct_record(connection: Connection, now: int, zone: tzinfo) -> None:
+def repair_record(connection: Connection, now: int, zone: tzinfo) -> None:
     """Record the differences as changes of this hour, after a recount; the next entry rebuilds the sums."""
     found = differences(connection)
     if not found:
@@ -75,22 +77,7 @@ def correct_record(connection: Connection, now: int, zone: tzinfo) -> None:
     write_entries(connection, list(_corrections(found, moment)), state, calendar, PriceBook(()))
 
 
-def _corrections(found: list[Difference], now: int) -> Iterator[dict[str, object]]:
+def _corrections(found: list[Difference], now: int) -> Iterator[EntryRow]:
     for (tenant_id, kind, node_id), recorded, actual in found:
         amounts = [new - old for new, old in zip(actual, recorded, strict=True)]
-        yield {
-            "tenant_id": tenant_id,
-            "resource_id": "",
-            "name": "",
-            "event": "recount",
-            "at": now,
-            "counts_from": now,
-            "correction": "0",
-            "recorded_at": now,
-            "is_end": 0,
-            "skips_hour": 0,
-            "kind": kind,
-            "node_id": node_id or None,
-            "type": None,
-            **dict(zip(BILLED_AMOUNTS, amounts, strict=True)),
-        }
+        yield entry_row(tenant_id, "recount", CostKey(kind, node_id or None), amounts, now, now)

@@ -220,7 +220,7 @@ operator_audit = Table(
 billing_entries = Table(
     "billing_entries",
     CLOUD,
-    # Append-only: what has run, as signed changes. Removed tenants and nodes get a negative id (`former_names`).
+    # Append-only: what has run, as signed changes. Removed tenants and nodes get a negative id (`record_names`).
     bigint_id(),
     Column("tenant_id", Integer, nullable=False),
     Column("resource_id", TEXT, nullable=False),
@@ -307,8 +307,8 @@ monthly_sums = Table(
     sqlite_with_rowid=False,
 )
 
-former_names = Table(
-    "former_names",
+record_names = Table(
+    "record_names",
     CLOUD,
     # Tenants and nodes that were removed, under the negative id that the billing entries have since.
     Column("id", Integer, primary_key=True, autoincrement=False),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from cloudconsole.backends.embedded.cost_export import ExportedLine, export_month, recorded_tenants
+from cloudconsole.backends.costs.export import ExportedRow, export_month, recorded_tenants
 from cloudconsole.cli import stdout
 from cloudconsole.cli.output import csv_line
 from cloudconsole.core.clock import format_utc
@@ -19,22 +19,22 @@ from cloudconsole.spec.focus import VERSIONS
 _FOCUS_VERSION: Final = "1.2"
 _DEFAULT_PROVIDER: Final = "Cloud Console"
 
-_CSV: Final[dict[str, Callable[[ExportedLine], str]]] = {
+_CSV: Final[dict[str, Callable[[ExportedRow], str]]] = {
     "tenant": lambda each: each.tenant,
     "month": lambda each: each.month.label,
-    "res_type": lambda each: each.line.segment.key.kind,
-    "res_id": lambda each: each.line.id.resource_id,
-    "name": lambda each: each.line.name,
-    "region": lambda each: each.line.region,
-    "vcpus": lambda each: str(each.line.segment.amounts.vcpus),
-    "memory_gb": lambda each: str(each.line.segment.amounts.ram_gb),
-    "size_gb": lambda each: str(each.line.segment.amounts.size_gb),
-    "start": lambda each: format_utc(each.line.segment.start),
-    "end": lambda each: format_utc(each.line.segment.end),
-    "hours": lambda each: str(each.line.segment.hours),
-    "unit_price": lambda each: format_amount(each.line.segment.hourly),
-    "amount": lambda each: format_amount(each.line.cost),
-    "correction": lambda each: each.line.event,
+    "res_type": lambda each: each.row.segment.key.kind,
+    "res_id": lambda each: each.row.id.resource_id,
+    "name": lambda each: each.row.name,
+    "region": lambda each: each.row.region,
+    "vcpus": lambda each: str(each.row.segment.amounts.vcpus),
+    "memory_gb": lambda each: str(each.row.segment.amounts.ram_gb),
+    "size_gb": lambda each: str(each.row.segment.amounts.size_gb),
+    "start": lambda each: format_utc(each.row.segment.start),
+    "end": lambda each: format_utc(each.row.segment.end),
+    "hours": lambda each: str(each.row.segment.hours),
+    "unit_price": lambda each: format_amount(each.row.segment.hourly),
+    "amount": lambda each: format_amount(each.row.cost),
+    "correction": lambda each: each.row.event,
 }
 
 
@@ -71,7 +71,7 @@ def _export(arguments: argparse.Namespace, settings: Settings) -> None:
     require_store(settings)
     columns = VERSIONS[_FOCUS_VERSION]
 
-    def values(each: ExportedLine) -> list[str]:
+    def values(each: ExportedRow) -> list[str]:
         if arguments.format == "csv":
             return [value(each) for value in _CSV.values()]
         charge = each.charge(arguments.provider, settings.currency)

@@ -124,7 +124,7 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
-        "former_names",
+        "record_names",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("thing", TEXT, nullable=False),
         sa.Column("name", TEXT, nullable=False),

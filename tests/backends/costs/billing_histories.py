@@ -8,14 +8,14 @@ from datetime import UTC, tzinfo
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from cloudconsole.backends.embedded.costs import EmbeddedCosts
+from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.core.billing_hours import spans
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities import PRICES, RESOURCES
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.extension_records import Forecast
-from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, SmallCloud
+from tests.backends.small_cloud import ACME, NODE_NAMES, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -187,7 +187,7 @@ class Story:
     def __init__(self, cloud: SmallCloud) -> None:
         self.cloud = cloud
         self.zone: tzinfo = UTC
-        self.costs = EmbeddedCosts(cloud.reader, cloud.clock, UTC)
+        self.costs = RecordedCosts(cloud.reader, cloud.clock, UTC)
 
     def act(self, now: str, verb: Any, *arguments: Any) -> None:
         with operator_transaction(self.cloud.engine, actor="tests", now=at(now), zone=self.zone, force=True) as tx:

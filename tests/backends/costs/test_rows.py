@@ -9,18 +9,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cloudconsole.backends.embedded.costs import EmbeddedCosts
+from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.spec.errors import InvalidField
 from cloudconsole.spec.extension_records import Consumption, ResourceSize
 from cloudconsole.spec.extensions import ConsumptionsParameters
-from tests.backends.embedded.billing_histories import NODE_IDS, Operator, Story
-from tests.backends.embedded.small_cloud import ACME, SmallCloud
+from tests.backends.costs.billing_histories import NODE_IDS, Operator, Story
+from tests.backends.small_cloud import ACME, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
 
-def consumptions(costs: EmbeddedCosts, limit: int = 1000, **parameters: Any) -> list[Consumption]:
+def consumptions(costs: RecordedCosts, limit: int = 1000, **parameters: Any) -> list[Consumption]:
     """All pages."""
     rows: list[Consumption] = []
     while True:
@@ -40,7 +40,7 @@ def total_of(rows: list[Consumption]) -> Decimal:
 def test_rows_add_up_to_the_months(cloud: SmallCloud, seed: int, zone_name: str) -> None:
     zone = ZoneInfo(zone_name)
     operator = Operator(cloud, random.Random(f"{seed} {zone_name}"), zone, at("2026-01-20"))
-    costs = EmbeddedCosts(cloud.reader, cloud.clock, zone)
+    costs = RecordedCosts(cloud.reader, cloud.clock, zone)
     for _ in range(60):
         operator.step()
     cloud.clock.moment = operator.now

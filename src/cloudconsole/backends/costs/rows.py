@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, tzinfo
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.backends.embedded.billing_rules import Rules, billed_amounts, read_rules
+from cloudconsole.backends.costs.context import BillingContext, billed_amounts, read_context
 from cloudconsole.core.billing import CostKey, Entry
 from cloudconsole.core.billing_hours import HOUR, day_start
 from cloudconsole.core.billing_segments import Prices, Segment, joined, segments
@@ -31,7 +31,7 @@ _ENTRIES: Final = f"""
     FROM billing_entries WHERE tenant_id = ? AND resource_id IN ({{ids}}) AND counts_from < ? {{only}}
     ORDER BY resource_id, id
 """
-_NODE_NAMES: Final = "SELECT id, name FROM nodes UNION ALL SELECT id, name FROM former_names WHERE thing = 'node'"
+_NODE_NAMES: Final = "SELECT id, name FROM nodes UNION ALL SELECT id, name FROM record_names WHERE thing = 'node'"
 _RESOURCES_PER_QUERY: Final = 200
 
 
@@ -68,7 +68,7 @@ class RowId(NamedTuple):
         return cls(resource_id, *map(int, numbers))
 
 
-class CostLine(NamedTuple):
+class CostRow(NamedTuple):
     """The cost of some hours of a resource, or a correction of closed ones."""
 
     id: RowId
@@ -83,58 +83,60 @@ class CostLine(NamedTuple):
 
 async def read_rows(
     snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo, query: CostQuery
-) -> tuple[list[Consumption], Rules]:
-    rules = await read_rules(snapshot, tenant_id, second, zone)
-    lines = await LineReader(snapshot, tenant_id, second, query, rules).lines()
-    return [_row(line, rules) for line in lines], rules
+) -> tuple[list[Consumption], BillingContext]:
+    context = await read_context(snapshot, tenant_id, second, zone)
+    rows = await CostRowReader(snapshot, tenant_id, second, query, context).rows()
+    return [_consumption(row, context) for row in rows], context
 
 
-def _row(line: CostLine, rules: Rules) -> Consumption:
-    segment = line.segment
+def _consumption(row: CostRow, context: BillingContext) -> Consumption:
+    segment = row.segment
     amounts = segment.amounts
     return Consumption(
         res_type=segment.key.kind,
         res_meta=ResourceSize(amounts.vcpus, amounts.ram_gb, amounts.size_gb),
-        start_at=format_local(segment.start, rules.zone),
-        end_at=format_local(segment.end, rules.zone),
-        name=line.name,
-        region=line.region,
+        start_at=format_local(segment.start, context.zone),
+        end_at=format_local(segment.end, context.zone),
+        name=row.name,
+        region=row.region,
         unit_price=format_amount(segment.hourly),
-        billing_type="correction" if line.event else "hourly",
-        amount=format_amount(line.cost),
-        remarks=line.event,
-        billing_id=rules.calendar.month_at(segment.start).label,
+        billing_type="correction" if row.event else "hourly",
+        amount=format_amount(row.cost),
+        remarks=row.event,
+        billing_id=context.calendar.month_at(segment.start).label,
         cost_time=str(segment.hours * HOUR),
-        res_id=line.id.resource_id,
-        id=str(line.id),
-        is_billing=line.is_running,
+        res_id=row.id.resource_id,
+        id=str(row.id),
+        is_billing=row.is_running,
     )
 
 
-class LineReader:
-    """Reads one page of lines."""
+class CostRowReader:
+    """Reads one page of rows."""
 
-    def __init__(self, snapshot: Snapshot, tenant_id: int, second: int, query: CostQuery, rules: Rules) -> None:
+    def __init__(
+        self, snapshot: Snapshot, tenant_id: int, second: int, query: CostQuery, context: BillingContext
+    ) -> None:
         self._snapshot = snapshot
         self._tenant_id = tenant_id
-        self._zone = rules.zone
+        self._zone = context.zone
         self._query = query
-        self._rules = rules
-        self._end = min(query.end, rules.hour_end)
+        self._context = context
+        self._end = min(query.end, context.hour_end)
         self._entries_until = min(query.end, second + 1)
         self._breaks = frozenset(self._day_starts() if query.is_daily else self._month_starts())
         self._prices: dict[CostKey, Prices] = {}
         self._nodes: dict[int | None, str] = {}
 
-    async def lines(self) -> list[CostLine]:
+    async def rows(self) -> list[CostRow]:
         query = self._query
         if query.start >= self._end:
             return []
         self._nodes = dict(await self._snapshot.all(_NODE_NAMES))
         only, values = self._condition()
-        lines: list[CostLine] = []
+        rows: list[CostRow] = []
         first = query.after.resource_id if query.after else ""
-        while len(lines) < query.limit:
+        while len(rows) < query.limit:
             found = await self._snapshot.all(
                 _RESOURCES.format(only=only),
                 (
@@ -144,14 +146,14 @@ class LineReader:
             )
             ids = [row[0] for row in found[:_RESOURCES_PER_QUERY]]
             if ids:
-                lines += islice(await self._lines_of(ids, only, values), query.limit - len(lines))
+                rows += islice(await self._rows_of(ids, only, values), query.limit - len(rows))
             if len(found) <= _RESOURCES_PER_QUERY:
                 break
             first = found[-1][0]
-        return lines
+        return rows
 
     def _month_starts(self) -> Iterator[int]:
-        return (month.start for month in self._rules.calendar.months(self._query.start, self._query.end))
+        return (month.start for month in self._context.calendar.months(self._query.start, self._query.end))
 
     def _day_starts(self) -> Iterator[int]:
         day, last = (datetime.fromtimestamp(each, self._zone).date() for each in (self._query.start, self._end))
@@ -169,18 +171,18 @@ class LineReader:
             parts.append(f"AND node_id IN ({', '.join(nodes) or 'NULL'})")
         return " ".join(parts), tuple(values)
 
-    async def _lines_of(self, ids: list[str], only: str, values: tuple[Any, ...]) -> Iterator[CostLine]:
+    async def _rows_of(self, ids: list[str], only: str, values: tuple[Any, ...]) -> Iterator[CostRow]:
         sql = _ENTRIES.format(ids=", ".join("?" * len(ids)), only=only)
         found = await self._snapshot.all(sql, (self._tenant_id, *ids, self._entries_until, *values))
         after = self._query.after
         return (
-            line
+            row
             for resource_id, entries in groupby(found, key=lambda row: str(row[0]))
-            for line in self._resource(resource_id, list(entries))
-            if after is None or line.id > after
+            for row in self._resource(resource_id, list(entries))
+            if after is None or row.id > after
         )
 
-    def _resource(self, resource_id: str, found: list[RowTuple]) -> Iterator[CostLine]:
+    def _resource(self, resource_id: str, found: list[RowTuple]) -> Iterator[CostRow]:
         by_key: dict[CostKey, list[Entry]] = {}
         costs: list[tuple[Segment, int, str, bool]] = []
         for _, kind, node_id, type_name, *amounts, counts_from, skips_hour, _, event, correction, recorded_at in found:
@@ -190,8 +192,8 @@ class LineReader:
             if correction != "0" and self._query.start <= moment < self._end:
                 costs.append((Segment(key, moment, moment, 0, Amounts(), 0), int(correction), event, False))
         for key, entries in by_key.items():
-            for segment in joined(segments(key, entries, self._prices_of(key), self._rules.calendar), self._breaks):
-                is_running = segment.end == self._rules.hour_end and _runs(entries)
+            for segment in joined(segments(key, entries, self._prices_of(key), self._context.calendar), self._breaks):
+                is_running = segment.end == self._context.hour_end and _runs(entries)
                 costs.append((segment, segment.cost, "", is_running))
         costs.sort(key=lambda cost: (cost[0].start, cost[0].key.kind, cost[0].key.node_id or 0))
         name = str(found[-1][10])
@@ -200,13 +202,13 @@ class LineReader:
             number = number + 1 if index and costs[index - 1][0].start == segment.start else 0
             row_id = RowId(resource_id, segment.start, number)
             region = self._nodes.get(segment.key.node_id, "")
-            yield CostLine(row_id, name, region, segment, cost, event, is_running)
+            yield CostRow(row_id, name, region, segment, cost, event, is_running)
 
     def _prices_of(self, key: CostKey) -> Prices:
         if key not in self._prices:
-            starts = sorted({*self._rules.books.starts, *self._breaks})
-            parts = self._rules.calendar.divide(self._query.start, self._end, starts)
-            self._prices[key] = Prices(parts, self._rules.books.at)
+            starts = sorted({*self._context.books.starts, *self._breaks})
+            parts = self._context.calendar.divide(self._query.start, self._end, starts)
+            self._prices[key] = Prices(parts, self._context.books.at)
         return self._prices[key]
 
 

@@ -6,18 +6,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cloudconsole.backends.embedded.cost_export import ExportedLine, export_month, recorded_tenants
-from cloudconsole.backends.embedded.costs import EmbeddedCosts
+from cloudconsole.backends.costs.export import ExportedRow, export_month, recorded_tenants
+from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.operator.entities import RESOURCES, TENANTS
 from cloudconsole.spec.focus import VERSIONS
-from tests.backends.embedded.billing_histories import Operator, Story
-from tests.backends.embedded.small_cloud import ACME, SmallCloud
+from tests.backends.costs.billing_histories import Operator, Story
+from tests.backends.small_cloud import ACME, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
 
-def exported(cloud: SmallCloud, month: str, tenant: str | None = None, zone: str = "UTC") -> list[ExportedLine]:
-    async def lines() -> list[ExportedLine]:
+def exported(cloud: SmallCloud, month: str, tenant: str | None = None, zone: str = "UTC") -> list[ExportedRow]:
+    async def lines() -> list[ExportedRow]:
         async with cloud.reader.snapshot() as snapshot:
             tenants = await recorded_tenants(snapshot, tenant)
             year, number = map(int, month.split("-"))
@@ -27,7 +27,7 @@ def exported(cloud: SmallCloud, month: str, tenant: str | None = None, zone: str
     return run(lines())
 
 
-def focus(line: ExportedLine) -> dict[str, str]:
+def focus(line: ExportedRow) -> dict[str, str]:
     charge = line.charge("Example Cloud", "EUR")
     return {name: value(charge) for name, value in VERSIONS["1.2"].items()}
 
@@ -37,12 +37,12 @@ def focus(line: ExportedLine) -> dict[str, str]:
 def test_the_billed_cost_of_each_month_equals_the_report(
     cloud: SmallCloud, page: int, zone_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cloudconsole.backends.embedded.cost_export._LINES_PER_PAGE", page)
+    monkeypatch.setattr("cloudconsole.backends.costs.export._ROWS_PER_PAGE", page)
     operator = Operator(cloud, random.Random(zone_name), ZoneInfo(zone_name), at("2026-01-20"))
     for _ in range(60):
         operator.step()
     cloud.clock.moment = operator.now
-    costs = EmbeddedCosts(cloud.reader, cloud.clock, ZoneInfo(zone_name))
+    costs = RecordedCosts(cloud.reader, cloud.clock, ZoneInfo(zone_name))
     for bill in run(costs.report(ACME)).record:
         rows = [focus(line) for line in exported(cloud, bill.bill_month, zone=zone_name)]
         assert sum(Decimal(row["BilledCost"]) for row in rows) == Decimal(bill.total or 0)
@@ -101,6 +101,6 @@ def test_removed_tenants_are_exported_under_their_name(story: Story) -> None:
     story.act("2026-11-01T02:10:00", RESOURCES.remove, "v")
     story.act("2026-11-02", TENANTS.remove, "acme")
     story.cloud.clock.moment = at("2026-11-05")
-    assert [(line.tenant, line.line.cost) for line in exported(story.cloud, "2026-11")] == [("acme", 200_000_000)]
+    assert [(line.tenant, line.row.cost) for line in exported(story.cloud, "2026-11")] == [("acme", 200_000_000)]
     assert len(exported(story.cloud, "2026-11", "acme")) == 1
     assert exported(story.cloud, "2026-11", "rival") == []

@@ -37,8 +37,8 @@ class Books:
     def __init__(
         self, timeline: list[RowTuple], closings: tuple[Closing, ...], keys: Iterable[CostKey], second: int
     ) -> None:
-        places = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
-        self._timeline = [row for row in timeline if (row[0], row[2]) in places]
+        price_keys = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
+        self._timeline = [row for row in timeline if (row[0], row[2]) in price_keys]
         self._closings = closings
         self._closed: dict[int, PriceBook] = {}
         self.present = PriceBook(price for price in prices_of(self._timeline) if price.start <= second)
@@ -57,7 +57,7 @@ class Books:
         return self._closed[until]
 
 
-class Rules(NamedTuple):
+class BillingContext(NamedTuple):
     state: BillingState
     calendar: Calendar
     zone: tzinfo
@@ -70,7 +70,7 @@ class Rules(NamedTuple):
     """When costs may change without a change of the record."""
 
 
-async def read_rules(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> Rules:
+async def read_context(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> BillingContext:
     row = await snapshot.one(_STATE)
     state = state_of(row or (0, 0, ""), await snapshot.all(_CLOSINGS)).at(second)
     zone = ZoneInfo(state.time_zone) if state.time_zone else zone
@@ -81,4 +81,4 @@ async def read_rules(snapshot: Snapshot, tenant_id: int, second: int, zone: tzin
     books = Books(await snapshot.all(_PRICES), state.closings, keys, second)
     upcoming = await snapshot.one(_NEXT, (tenant_id, second)) or (None,)
     expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
-    return Rules(state, calendar, zone, keys, books, hour_end, expires_at)
+    return BillingContext(state, calendar, zone, keys, books, hour_end, expires_at)

@@ -4,8 +4,8 @@ import math
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Final
 
-from cloudconsole.backends.embedded.cost_history import History, read_history
-from cloudconsole.backends.embedded.cost_rows import CostQuery, RowId, read_rows
+from cloudconsole.backends.costs.history import History, read_history
+from cloudconsole.backends.costs.rows import CostQuery, RowId, read_rows
 from cloudconsole.core.billing import cost_of
 from cloudconsole.core.billing_hours import Calendar, Month, day_start
 from cloudconsole.core.clock import Clock
@@ -27,7 +27,7 @@ _COUNTS: Final = """
     ) AS lives WHERE seconds > 0 OR is_corrected = 1 GROUP BY kind
 """
 _NODE: Final = (
-    "SELECT id FROM nodes WHERE name = ? UNION ALL SELECT id FROM former_names WHERE thing = 'node' AND name = ?"
+    "SELECT id FROM nodes WHERE name = ? UNION ALL SELECT id FROM record_names WHERE thing = 'node' AND name = ?"
 )
 
 REPORT_MONTHS: Final = 12
@@ -35,7 +35,7 @@ _FIRST_DAY: Final = date(1970, 1, 1)
 _LAST_DAY: Final = date(9998, 12, 31)
 
 
-class EmbeddedCosts:
+class RecordedCosts:
     def __init__(self, reader: Reader, clock: Clock, zone: tzinfo) -> None:
         self._reader = reader
         self._clock = clock
@@ -44,17 +44,17 @@ class EmbeddedCosts:
     async def report(self, tenant: Tenant) -> CacheableResult[list[MonthlyBill]]:
         now = self._clock.now()
         history = await self._history(tenant, now)
-        months = _last_months(history.rules.calendar if history else Calendar(self._zone), now)
+        months = _last_months(history.context.calendar if history else Calendar(self._zone), now)
         if history is None:
             unknown = [MonthlyBill(month.label, None, is_complete=False) for month in months]
             return CacheableResult(unknown, months[-1].end)
         rows = []
         for month in months:
-            is_known = history.rules.state.complete_since < month.end
+            is_known = history.context.state.complete_since < month.end
             total = sum(cost.billionths for cost in history.costs if month.start <= cost.start < month.end)
-            is_complete = history.rules.state.complete_since <= month.start
+            is_complete = history.context.state.complete_since <= month.start
             rows.append(MonthlyBill(month.label, format_amount(total) if is_known else None, is_complete))
-        return CacheableResult(rows, history.rules.expires_at)
+        return CacheableResult(rows, history.context.expires_at)
 
     async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]:
         now = self._clock.now()
@@ -64,7 +64,7 @@ class EmbeddedCosts:
             return CacheableResult([ConsumptionSummaryItem(kind, 0, None) for kind in kinds])
         nodes = None if not region else {int(row[0]) for row in await self._reader.all(_NODE, (region, region))}
         only = "" if nodes is None else f"AND node_id IN ({', '.join(map(str, nodes)) or 'NULL'})"
-        values = {"tenant": tenant.id, "end": history.rules.hour_end}
+        values = {"tenant": tenant.id, "end": history.context.hour_end}
         counts = {kind: int(count) for kind, count in await self._reader.all(_COUNTS.format(only=only), values)}
         amounts = dict.fromkeys(PRICED_UNITS, 0)
         for cost in history.costs:
@@ -73,7 +73,7 @@ class EmbeddedCosts:
         rows = [ConsumptionSummaryItem(kind, counts.get(kind, 0), format_amount(amounts[kind])) for kind in amounts]
         total = format_amount(sum(amounts.values()))
         rows.append(ConsumptionSummaryItem("allcategories", sum(counts.values()), total))
-        return CacheableResult(rows, history.rules.expires_at)
+        return CacheableResult(rows, history.context.expires_at)
 
     async def consumptions(
         self, tenant: Tenant, parameters: ConsumptionsParameters
@@ -83,19 +83,19 @@ class EmbeddedCosts:
         if tenant.credentials is not None or (query.kind and query.kind not in PRICED_UNITS):
             return CacheableResult([], query.end)
         async with self._reader.snapshot() as snapshot:
-            rows, rules = await read_rows(snapshot, tenant.id, math.floor(now), self._zone, query)
-        return CacheableResult(rows, rules.expires_at if query.end > now else math.inf)
+            rows, context = await read_rows(snapshot, tenant.id, math.floor(now), self._zone, query)
+        return CacheableResult(rows, context.expires_at if query.end > now else math.inf)
 
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]:
         now = self._clock.now()
         history = await self._history(tenant, now)
-        month = (history.rules.calendar if history else Calendar(self._zone)).month_at(math.floor(now))
+        month = (history.context.calendar if history else Calendar(self._zone)).month_at(math.floor(now))
         if history is None:
             return CacheableResult(Forecast(month.label, None, None, None, 0, is_complete=False), month.end)
         so_far = sum(cost.billionths for cost in history.costs if cost.start >= month.start)
-        left = sum(span.hours for span in history.rules.calendar.divide(history.rules.hour_end, month.end))
+        left = sum(span.hours for span in history.context.calendar.divide(history.context.hour_end, month.end))
         hourly = sum(
-            cost_of(key, amounts, history.rules.books.present, now) for key, amounts in history.running.items()
+            cost_of(key, amounts, history.context.books.present, now) for key, amounts in history.running.items()
         )
         rest = hourly * left
         record = Forecast(
@@ -104,9 +104,9 @@ class EmbeddedCosts:
             format_amount(rest),
             format_amount(so_far + rest),
             left,
-            is_complete=history.rules.state.complete_since <= month.start,
+            is_complete=history.context.state.complete_since <= month.start,
         )
-        return CacheableResult(record, history.rules.expires_at)
+        return CacheableResult(record, history.context.expires_at)
 
     async def _history(self, tenant: Tenant, now: float) -> History | None:
         """Return the costs up to now; None if nothing is recorded for such a tenant."""

@@ -9,19 +9,19 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import select, update
 
-from cloudconsole.backends.embedded.costs import EmbeddedCosts
+from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.core.billing_hours import month_of, month_start
 from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.pricing import format_amount
 from cloudconsole.operator.entities import NODES, PRICES, RESOURCES, TENANTS
 from cloudconsole.operator.entities.resources import recount
 from cloudconsole.spec.extension_records import Forecast
-from cloudconsole.store.billing import sums
+from cloudconsole.store.billing import monthly_sums
 from cloudconsole.store.billing.resources import record_resources
 from cloudconsole.store.billing.verification import differences, incorrect_record
-from cloudconsole.store.tables import billing_entries, billing_state, former_names, resources
-from tests.backends.embedded.billing_histories import NODE_IDS, Operator, Story
-from tests.backends.embedded.small_cloud import ACME, RIVAL, SmallCloud
+from cloudconsole.store.tables import billing_entries, billing_state, record_names, resources
+from tests.backends.costs.billing_histories import NODE_IDS, Operator, Story
+from tests.backends.small_cloud import ACME, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -306,15 +306,15 @@ def test_a_removed_node_and_tenant_keep_their_costs_and_names(story: Story) -> N
     story.act("2026-11-03", TENANTS.add, {"name": "new"})
     with story.cloud.engine.connect() as connection:
         assert set(connection.scalars(select(billing_entries.c.tenant_id))) == {-2}
-        names = connection.execute(select(former_names.c.id, former_names.c.name)).all()
+        names = connection.execute(select(record_names.c.id, record_names.c.name)).all()
     assert {tuple(row) for row in names} == {(-1, "north"), (-2, "acme")}
 
 
-@pytest.mark.parametrize("many_entries", [0, sums.MANY_ENTRIES])
+@pytest.mark.parametrize("many_entries", [0, monthly_sums.MANY_ENTRIES])
 def test_a_recount_records_changes_by_something_else(
     story: Story, many_entries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sums, "MANY_ENTRIES", many_entries)
+    monkeypatch.setattr(monthly_sums, "MANY_ENTRIES", many_entries)
     story.price("2026-10-01", "0.01")
     story.volume("2026-11-01T00:10:00")
     with story.cloud.engine.begin() as connection:
@@ -326,13 +326,13 @@ def test_a_recount_records_changes_by_something_else(
     assert story.months("2026-11-01T03:10:00")["2026-11"] == "0.80"
 
 
-@pytest.mark.parametrize("many_entries", [0, sums.MANY_ENTRIES])
+@pytest.mark.parametrize("many_entries", [0, monthly_sums.MANY_ENTRIES])
 def test_closed_months_keep_their_time_zone(story: Story, many_entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "MANY_ENTRIES", many_entries)
+    monkeypatch.setattr(monthly_sums, "MANY_ENTRIES", many_entries)
     story.price("2026-09-01", "0.01")
     story.volume("2026-10-31T23:30:00")
     assert story.months("2026-11-01T00:30:00")["2026-10"] == "0.10"
-    story.costs = EmbeddedCosts(story.cloud.reader, story.cloud.clock, ZoneInfo("Europe/Berlin"))
+    story.costs = RecordedCosts(story.cloud.reader, story.cloud.clock, ZoneInfo("Europe/Berlin"))
     before = story.months("2026-11-01T01:30:00")
     assert (before["2026-10"], before["2026-11"]) == ("0.10", "0.20")
     story.zone = ZoneInfo("Europe/Berlin")
@@ -341,21 +341,21 @@ def test_closed_months_keep_their_time_zone(story: Story, many_entries: int, mon
     assert story.months("2026-11-30T23:30:00")["2026-11"] == "143.70"
     story.zone = UTC
     story.act("2026-12-02", RESOURCES.end, "v")
-    story.costs = EmbeddedCosts(story.cloud.reader, story.cloud.clock, UTC)
+    story.costs = RecordedCosts(story.cloud.reader, story.cloud.clock, UTC)
     months = story.months("2026-12-05")
     assert (months["2026-10"], months["2026-11"], months["2026-12"]) == ("0.10", "143.70", "5.20")
 
 
 @pytest.mark.parametrize("zone_name", ["UTC", "Europe/Berlin", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("many_entries", [10, sums.MANY_ENTRIES])
+@pytest.mark.parametrize("many_entries", [10, monthly_sums.MANY_ENTRIES])
 def test_a_random_history_is_exact_and_closed_months_stay(
     cloud: SmallCloud, many_entries: int, seed: int, zone_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sums, "MANY_ENTRIES", many_entries)
+    monkeypatch.setattr(monthly_sums, "MANY_ENTRIES", many_entries)
     zone = ZoneInfo(zone_name)
     operator = Operator(cloud, random.Random(f"{seed} {zone_name}"), zone, at("2026-01-20"))
-    costs = EmbeddedCosts(cloud.reader, cloud.clock, zone)
+    costs = RecordedCosts(cloud.reader, cloud.clock, zone)
     closed: dict[str, str | None] = {}
     for _ in range(60):
         operator.step()

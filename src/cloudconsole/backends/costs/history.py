@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import tzinfo
 from typing import Final, NamedTuple
 
-from cloudconsole.backends.embedded.billing_rules import Books, Rules, billed_amounts, read_rules
+from cloudconsole.backends.costs.context import BillingContext, Books, billed_amounts, read_context
 from cloudconsole.core.billing import (
     CostKey,
     Entry,
     Use,
     Uses,
     cost_of,
-    late_price_correction,
+    end_price_difference,
     require_price,
     sum_up,
     unit_hours,
@@ -54,17 +54,17 @@ class History(NamedTuple):
     costs: list[Cost]
     """Up to the end of the current hour."""
     running: dict[CostKey, Amounts]
-    rules: Rules
+    context: BillingContext
 
 
 async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> History:
-    rules = await read_rules(snapshot, tenant_id, second, zone)
-    calendar, books = rules.calendar, rules.books
-    history = History([], {}, rules)
+    context = await read_context(snapshot, tenant_id, second, zone)
+    calendar, books = context.calendar, context.books
+    history = History([], {}, context)
     first = (await snapshot.one(_FIRST, (tenant_id,)) or (None,))[0]
     if first is None or first > second:
         return history
-    parts = calendar.divide(calendar.span_at(first).start, rules.hour_end, books.starts)
+    parts = calendar.divide(calendar.span_at(first).start, context.hour_end, books.starts)
     record = _Record(snapshot, tenant_id, second)
     uses = await record.uses(_by_month(parts, calendar))
     for key, of_key in uses.items():
@@ -72,7 +72,7 @@ async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tz
             history.costs.append(Cost(key, span.start, cost_of(key, used, books.at(span.start), span.end - 1)))
             history.running[key] = running
         require_price(key, history.running[key], books.present, second)
-    history.costs.extend([cost async for cost in record.late_corrections(parts, books)])
+    history.costs.extend([cost async for cost in record.end_price_differences(parts, books)])
     for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (tenant_id, second)):
         history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction)))
     return history
@@ -131,7 +131,7 @@ class _Record:
                 of_key[current.start] = of_key[current.start].minus(entry, current)
         return uses
 
-    async def late_corrections(self, parts: list[Span], books: Books) -> AsyncIterator[Cost]:
+    async def end_price_differences(self, parts: list[Span], books: Books) -> AsyncIterator[Cost]:
         """Yield the differences for resources that ended before a price began in the same hour."""
         begins = [part.start for part in parts]
         last: dict[int, int] = {}
@@ -143,7 +143,7 @@ class _Record:
         for index, start in last.items():
             part = parts[index]
             for entry in await self._entries(_ENDS, part.start, start):
-                yield Cost(entry.key, part.start, late_price_correction(entry, [part], books.at(part.start)))
+                yield Cost(entry.key, part.start, end_price_difference(entry, [part], books.at(part.start)))
 
     async def _entries(self, query: str, start: int, end: int) -> list[Entry]:
         return [

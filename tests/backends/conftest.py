@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import insert
 
 from cloudconsole.store.tables import nodes, tenants
-from tests.backends.embedded.billing_histories import Story
-from tests.backends.embedded.small_cloud import ACME, NODE_NAMES, RIVAL, SmallCloud
+from tests.backends.costs.billing_histories import Story
+from tests.backends.small_cloud import ACME, NODE_NAMES, RIVAL, SmallCloud
 from tests.stores import copy_store, make_store, open_reader, opened
 
 

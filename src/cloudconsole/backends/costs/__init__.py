@@ -1,0 +1,1 @@
+"""Costs over time from the billing record."""
