@@ -2,11 +2,15 @@
 
 import csv
 import json
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from io import StringIO
+from typing import Any
 
 import pytest
 
+from cloudconsole.cli.tenant.cost_history import period_table
+from cloudconsole.client import ResourceCost
 from tests.cli.users import CliUser
 
 PERIOD = ("--from", "2026-10-01", "--to", "2026-10-31")
@@ -45,6 +49,26 @@ def test_kinds_and_nodes_can_be_chosen(demo_user: CliUser) -> None:
     assert list(everything) == ["instance", "image", "volume"]
     assert amounts("--kind", "volume") == {"volume": everything["volume"]}
     assert amounts("--node", "nowhere") == {}
+
+
+def test_hours_without_data_are_named() -> None:
+    start, end = (datetime(2026, 11, 15, hour, tzinfo=UTC) for hour in (11, 13))
+    no_size: dict[str, Any] = {"vcpus": 0, "memory_gb": 0, "size_gb": 0, "unit_price": Decimal(0)}
+    no_resource: dict[str, Any] = {"res_id": "", "name": "", "region": "", "correction": "", "billing": False}
+    gap = ResourceCost(
+        **no_size,
+        **no_resource,
+        res_type="gap",
+        start=start,
+        end=end,
+        duration=timedelta(),
+        amount=Decimal(0),
+        month="2026-11",
+        raw={},
+    )
+    table = period_table("day", [gap], "CNY")
+    no_data = "no data from 2026-11-15 11:00 to 2026-11-15 13:00"
+    assert (table.records, table.notes) == ([], ["no recorded costs in this period", no_data])
 
 
 def test_the_current_month_is_the_default(demo_user: CliUser) -> None:

@@ -35,6 +35,7 @@ EXTRA_ROWS = {
         "UPDATE tenants SET project = 'p1@https://identity.example.com' WHERE id = 1",
         "INSERT INTO billing_closings VALUES (1793491200, 'Asia/Kathmandu')",
         "INSERT INTO monthly_sums VALUES (1, 1793491200, 'volume', 1, '', 1, 0, 0, 9007199254740993, 0, 0, 0, -1)",
+        "INSERT INTO reading_periods VALUES (-2, 0, 3600)",
         "INSERT INTO record_names VALUES (-1, 'node', '节点	1')",
     ),
     "activity": (

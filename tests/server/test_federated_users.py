@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -20,8 +21,16 @@ from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics import layout
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
-from cloudconsole.store.tables import access_audit, federated_sessions, login_failures, sessions, tenants
+from cloudconsole.store.tables import (
+    access_audit,
+    billing_entries,
+    federated_sessions,
+    login_failures,
+    sessions,
+    tenants,
+)
 from tests.backends.openstack.fake_cloud import FakeCloud, RecordedRequest, Reply
+from tests.backends.openstack.small_openstack import recorded_items
 from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
 from tests.harness import Reply as ConsoleReply
 from tests.server.http.helpers import cookie_header, rows, stored_bytes
@@ -29,6 +38,7 @@ from tests.stores import copy_store, make_fail, opened, write_transaction
 
 TOKEN = "gAAAAA-a-token-of-alice"
 TOKENS = "/v3/auth/tokens"
+SERVERS = "/compute/v2.1/servers/detail"
 PASSWORD = "alice-password"
 UNAUTHORIZED = Reply(401, {"error": {"code": 401, "message": "-", "title": "Unauthorized"}})
 TOKEN_SECONDS = 3600
@@ -54,6 +64,7 @@ class Keystone:
         fake.respond("DELETE", TOKENS, Reply(204))
         fake.respond("GET", "/v3/auth/projects", Reply(body={"projects": []}))
         fake.respond("GET", "/compute/v2.1/limits", Reply(body=limits(maxTotalCores=20)))
+        fake.respond("GET", SERVERS, Reply(body={"servers": []}))
 
     @property
     def address(self) -> str:
@@ -296,7 +307,7 @@ def revoked_tokens(client: ApiClient, keystone: Keystone) -> list[str]:
     assert isinstance(transport, InProcessTransport)
 
     async def tick() -> None:
-        transport.console.take_readings()
+        transport.console.run_periodic_work()
 
     for _ in range(2):
         transport.gather(tick())
@@ -427,3 +438,40 @@ def test_waiting_tenant_provisioning_blocks_no_other_write(
 
     replies = transport.gather(log_in_with(PASSWORD), fail_login())
     assert [reply.status for reply in replies] == [200, 401]
+
+
+# Costs over time
+
+
+def test_costs_over_time_come_from_readings(alice: ApiClient, keystone: Keystone, clock: FakeClock) -> None:
+    keystone.fake.respond("GET", SERVERS, Reply(body={"servers": recorded_items("nova_servers")[:1]}))
+    hourly = Decimal(alice.call("GetConsumptionsEstimated").data[0]["hour"])
+    for hours in (1, 2):
+        instances, *_ = alice.call("GetConsumptionsSummary").data
+        assert (instances["count"], Decimal(instances["amount"])) == (1, hourly * hours)
+        clock.moment += 3600
+        log_in(alice, keystone)
+    keystone.fake.respond("GET", SERVERS, Reply(500))
+    *_, month = alice.call("GetBillingReportList4NearlyYear").data
+    assert (Decimal(month["total"]), month["complete"]) == (hourly * 2, False)
+    keystone.fake.respond("GET", SERVERS, UNAUTHORIZED)
+    keystone.fake.respond("GET", TOKENS, UNAUTHORIZED)
+    assert alice.call("GetForecast").error == "login_required"
+
+
+def test_what_an_estimate_reads_is_recorded_later(
+    alice: ApiClient, keystone: Keystone, clock: FakeClock, data: Path
+) -> None:
+    def recorded() -> list[str]:
+        return [row.resource_id for row in rows(data, billing_entries) if row.tenant_id < 0]
+
+    servers = recorded_items("nova_servers")
+    keystone.fake.respond("GET", SERVERS, Reply(body={"servers": servers[:1]}))
+    revoked_tokens(alice, keystone)
+    assert recorded() == [servers[0]["id"]]
+    keystone.fake.respond("GET", SERVERS, Reply(body={"servers": servers[:2]}))
+    clock.moment += 10
+    alice.call("GetConsumptionsEstimated")
+    assert recorded() == [servers[0]["id"]]
+    revoked_tokens(alice, keystone)
+    assert recorded() == [server["id"] for server in servers[:2]]

@@ -356,6 +356,7 @@ SO_FAR: Final = Text("so far", "至今")
 REST_OF_MONTH: Final = Text("rest of the month", "本月余下")
 HOURS_LEFT: Final = Text("hours left", "余下小时")
 NO_COSTS_IN_PERIOD: Final = Text("no recorded costs in this period", "此时间段没有费用记录")
+NO_DATA_BETWEEN: Final = Text("no data from {start} to {end}", "{start} 至 {end} 没有数据")
 INCOMPLETE_MONTH: Final = Text("part of this month was not recorded", "本月部分时间没有记录")
 ONE_VIEW_OF_COSTS: Final = Text(
     "use only one of: forecast, --plot, and a period (--from, --to, --by, --kind, --node)",

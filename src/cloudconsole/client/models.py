@@ -273,6 +273,7 @@ class ResourceCost:
     """What one resource has cost while its size, node and price stayed the same, or a correction of closed months."""
 
     res_type: str
+    """The kind of resource; `gap` for hours of an OpenStack project whose cost is not known."""
     res_id: str
     name: str
     region: str

@@ -1,7 +1,9 @@
-"""Resource kinds, billing units, quotas and the flavors record."""
+"""Resource kinds, billing units, quotas, resources of a cloud and the flavors record."""
 
 from operator import add, sub
 from typing import Final, Literal, NamedTuple, get_args
+
+from msgspec import Struct
 
 from cloudconsole.spec.extension_records import PricedUnit
 from cloudconsole.spec.records import BillableType, Flavor, FlavorConfigs, Flavors
@@ -105,6 +107,20 @@ class Amounts(NamedTuple):
         if unit == "vcpu":
             return self.vcpus
         return self.ram_gb if unit == "ram_gb" else self.size_gb
+
+
+class BillableResource(Struct, frozen=True):
+    """A billable resource in one region of a cloud."""
+
+    region: str
+    kind: BillableType
+    id: str
+    amounts: Amounts
+    type: str | None = None
+    """The name of a server's flavor or a volume's type."""
+    ended_at: float | None = None
+    name: str = ""
+    created_at: float | None = None
 
 
 def quota_use(kind: str, amounts: Amounts) -> dict[str, int]:

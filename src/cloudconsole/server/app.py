@@ -111,7 +111,9 @@ class Console:
         cache = ResponseCache(reader.changes, clock, metrics)
         content = EmbeddedContent(reader, clock, settings.zone)
         store_access = (reader, clock, settings.zone)
-        ports = Ports(cloud, content, StoredPriceCatalog(*store_access), RecordedCosts(*store_access), clock)
+        read_cloud = None if self._openstack is None else self._openstack.collector.read
+        costs = RecordedCosts(*store_access, read_cloud)
+        ports = Ports(cloud, content, StoredPriceCatalog(*store_access), costs, clock)
         handlers = enabled_handlers(settings)
         revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, handlers, ActionRunner(ports, cache), revalidator)
@@ -243,7 +245,7 @@ class Console:
         if self._controls is not None:
             self._controls.end_delays()
 
-    def take_readings(self) -> None:
+    def run_periodic_work(self) -> None:
         """Update the gauges and run periodic work; call this a few times a second."""
         limiter, writer, cache, changes = self._watched
         self._metrics.set(PASSWORDS_WAITING, limiter.waiting)
@@ -252,8 +254,7 @@ class Console:
         self._metrics.set(LEASE_LOST, int(changes.is_stale))
         self._audit.log_suppressed()
         if self._openstack is not None:
-            for revoker in self._openstack.revokers:
-                revoker.tick()
+            self._openstack.tick()
 
     def close(self) -> None:
         self._audit.log_suppressed(until_now=True)

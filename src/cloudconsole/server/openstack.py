@@ -20,6 +20,7 @@ from cloudconsole.server.http.identity_providers import IdentityProvider
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter
 from cloudconsole.server.metrics.layout import UPSTREAM_FAILURES, UPSTREAM_IN_FLIGHT, UPSTREAM_OFFSETS
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
+from cloudconsole.server.reading_collection import QueueingRecorder, ReadingCollector
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
@@ -61,6 +62,7 @@ class Projects:
 @dataclass(frozen=True)
 class OpenStack:
     cloud: OpenStackCloud
+    collector: ReadingCollector
     providers: dict[str, IdentityProvider]
     endpoints: dict[str, CloudEndpoint]
     engine: Engine
@@ -70,8 +72,15 @@ class OpenStack:
     def revokers(self) -> list[TokenRevoker]:
         return [provider.revoker for provider in self.providers.values() if provider.revoker is not None]
 
+    def tick(self) -> None:
+        """Start periodic work; call this a few times a second."""
+        for revoker in self.revokers:
+            revoker.tick()
+        self.collector.tick()
+
     async def leave(self) -> None:
         """Close what is bound to the running event loop."""
+        await self.collector.close()
         for revoker in self.revokers:
             await revoker.close()
         await self.cloud.close()
@@ -92,7 +101,10 @@ def open_openstack(
     adopter: Writer,
     observer: CallObserver,
 ) -> OpenStack:
-    """Create the components for all configured Keystones; `adopter` creates tenants, `writer` does all other writes."""
+    """Create the components for all configured Keystones.
+
+    `adopter` creates tenants and records readings, `writer` does all other writes.
+    """
     keystones = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
     engine = settings.store.open_engine("cloud")
     projects = Projects(reader, engine, adopter, clock)
@@ -115,8 +127,10 @@ def open_openstack(
 
     providers = {address: make_provider(endpoint) for address, endpoint in endpoints.items()}
     observed = ObservedResources(reader, activity, writer.write)
-    cloud = OpenStackCloud(endpoints, cipher, reader, observed, client_limits, clock, settings.zone)
-    return OpenStack(cloud, providers, endpoints, engine, adopter)
+    recorder = QueueingRecorder(engine, adopter, settings.zone)
+    cloud = OpenStackCloud(endpoints, cipher, reader, observed, recorder, client_limits, clock, settings.zone)
+    collector = ReadingCollector(cloud, recorder, reader, clock, settings.zone, settings.session_idle)
+    return OpenStack(cloud, collector, providers, endpoints, engine, adopter)
 
 
 class UpstreamObserver:

@@ -1,6 +1,6 @@
 """Payload types of the built-in extensions, with field docs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Struct, field
 
@@ -94,6 +94,8 @@ class Estimate(Struct, frozen=True):
 
 
 BillingType = Literal["hourly", "correction"]
+ConsumptionType = Literal["instance", "image", "loadbalance", "volume", "gap"]
+GAP: Final = "gap"
 SummaryType = Literal["instance", "image", "loadbalance", "volume", "allcategories"]
 
 _Amount = Annotated[str, field_doc("An amount.", unit="currency", pattern=SIGNED_DECIMAL)] | None
@@ -121,7 +123,10 @@ class ResourceSize(Struct, frozen=True):
 class Consumption(Struct, frozen=True):
     """What one resource has cost while its size, node and price stayed the same."""
 
-    res_type: Annotated[BillableType, field_doc("The kind of resource.")]
+    res_type: Annotated[
+        ConsumptionType,
+        field_doc("The kind of resource; `gap` for hours of unknown cost: the OpenStack cloud was not read."),
+    ]
     res_meta: Annotated[ResourceSize, field_doc("Its size.")]
     start_at: Annotated[str, field_doc("Beginning of the first hour, in the console's time zone.")]
     end_at: Annotated[str, field_doc("End of the last hour, in the console's time zone.")]

@@ -31,6 +31,18 @@ ENDED_FEDERATED_SESSIONS: Final = """
 """
 """Sessions that an operator has ended since then; their rows stay until the tokens are revoked or expire."""
 
+UNREAD_PROJECTS: Final = f"""
+    SELECT sessions.id_hash, guest.tenant_id, guest.username, guest.endpoint, guest.user_id, guest.project_id,
+           guest.services, guest.sealed_token
+    FROM {LIVE_FEDERATED_SESSIONS} AND sessions.seen_at > :idle_since AND sessions.expires_at > :now
+        AND NOT EXISTS (
+            SELECT 1 FROM record_names JOIN reading_periods ON reading_periods.project_id = record_names.id
+            WHERE record_names.thing = 'project' AND record_names.name = tenants.project AND last_reading >= :since
+        )
+    ORDER BY sessions.seen_at DESC LIMIT :limit
+"""
+"""Live sessions of projects that have not been read since then, the latest first."""
+
 FIND_FEDERATED_SESSION: Final = f"""
     SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at, 'tenant', 0,
            guest.endpoint, guest.user_id, guest.project_id, guest.services, guest.sealed_token

@@ -18,6 +18,7 @@ from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.core.ports import CacheableResult, ClientInfo, CloudCredentials, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
+from cloudconsole.store.billing.readings import Reading
 from cloudconsole.store.observed_resources import ObservedResources
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.reader import SqliteReader
@@ -72,6 +73,7 @@ class SmallOpenStack:
         self.endpoint = Endpoint(ENDPOINT, interface="internal")
         self.write_error: Exception | None = None
         self.writes = 0
+        self.readings: list[Reading] = []
 
     # Responses of the cloud
 
@@ -121,6 +123,14 @@ class SmallOpenStack:
         """Return the requests to paths with this ending."""
         return [request for request in self.fake.requests if request.path.endswith(path)]
 
+    # Readings
+
+    def add(self, reading: Reading) -> None:
+        self.readings.append(reading)
+
+    async def record(self, reading: Reading) -> None:
+        self.readings.append(reading)
+
     # Operator changes
 
     def price(self, kind: str, unit: str, billionths: int = ONE, *, since: int = 0, of: str | None = None) -> None:
@@ -146,7 +156,7 @@ class SmallOpenStack:
         observed = ObservedResources(reader, engine, self._write)
         async with open_client(limits) as client:
             endpoints = {ENDPOINT: CloudEndpoint(self.endpoint, client)}
-            cloud = OpenStackCloud(endpoints, PlaintextCipher(), reader, observed, limits, self.clock, self.zone)
+            cloud = OpenStackCloud(endpoints, PlaintextCipher(), reader, observed, self, limits, self.clock, self.zone)
             try:
                 yield cloud
             finally:

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from cloudconsole.backends.openstack import billable
-from cloudconsole.backends.openstack.billable import BillableResource, ListedBalancer, ListedImage, ListedServer
+from cloudconsole.backends.openstack.billable import ListedBalancer, ListedImage, ListedServer
 from cloudconsole.backends.openstack.costs import hourly_by_kind
 from cloudconsole.core.ports import PriceList
 from cloudconsole.core.pricing import Price, PriceBook
-from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
+from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts, BillableResource
 from cloudconsole.spec.records import BillableType
 from tests.backends.openstack.small_openstack import DELETED_SERVER, HOUR, PROJECT, recorded, recorded_items
 

@@ -141,7 +141,7 @@ def test_a_flood_of_one_rejection_is_rate_limited_and_hides_nothing_else(
     anonymous_client.call("GetNews")
     anonymous_client.login(region="https://elsewhere.example")
     anonymous_client.login()
-    transport.console.take_readings()
+    transport.console.run_periodic_work()
     assert Counter((fields["event"], fields.get("reason")) for fields in audit_log.fields) == {
         ("refused", "not_found"): RECORDS_PER_SECOND,
         ("refused", "invalid_host"): RECORDS_PER_SECOND,
@@ -150,7 +150,7 @@ def test_a_flood_of_one_rejection_is_rate_limited_and_hides_nothing_else(
         ("login", None): 1,
     }
     seconds.moment += 1
-    transport.console.take_readings()
+    transport.console.run_periodic_work()
     anonymous_client.send("GET", "/nowhere")
     *suppressed, last = audit_log.fields[-3:]
     fields = {"event": "suppressed", "of": "refused", "number": 3}

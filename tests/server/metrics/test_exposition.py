@@ -145,7 +145,7 @@ def test_store_sizes_and_writes_are_exposed(demo: ApiClient, data: Path, scrape:
 def test_cache_hits_and_misses_are_counted(transport: InProcessTransport, demo: ApiClient, scrape: Scrape) -> None:
     for action in ("GetNews", "GetNews", "GetNews", "GetFlavors"):
         demo.call(action)
-    transport.console.take_readings()
+    transport.console.run_periodic_work()
     page = scrape()
     assert page.by_label("response_cache_lookups_total", "result") == {"miss": 2, "hit": 2}
     assert page.value("response_cache_bytes") > 1000

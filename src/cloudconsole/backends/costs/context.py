@@ -1,5 +1,6 @@
 """The calendar and the prices by which a billing record is valued, as of a moment."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import tzinfo
@@ -7,18 +8,22 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from cloudconsole.core.billing import CostKey
-from cloudconsole.core.billing_hours import Calendar
+from cloudconsole.core.billing_hours import Calendar, Month
+from cloudconsole.core.identity_urls_and_projects import normalise_project
+from cloudconsole.core.ports import Tenant
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Amounts
 from cloudconsole.store.base import RowTuple, Snapshot
 from cloudconsole.store.billing.prices import prices_of
-from cloudconsole.store.billing.state import BillingState, Closing, state_of
+from cloudconsole.store.billing.state import Closing, state_of
 
 _STATE: Final = "SELECT complete_since, recording_since, time_zone FROM billing_state"
 _CLOSINGS: Final = "SELECT until, time_zone FROM billing_closings ORDER BY until"
 _PRICES: Final = """
     SELECT kind, unit, node_id, start, billionths, type, until, known_from FROM price_entries ORDER BY id
 """
+_READING_PERIODS: Final = "SELECT start, last_reading FROM reading_periods WHERE project_id = ? ORDER BY start"
+_PROJECT: Final = "SELECT id FROM record_names WHERE thing = 'project' AND name = ?"
 _NEXT: Final = "SELECT MIN(counts_from) FROM billing_entries WHERE tenant_id = ? AND counts_from > ?"
 
 
@@ -58,27 +63,60 @@ class Books:
 
 
 class BillingContext(NamedTuple):
-    state: BillingState
+    second: int
+    """Costs are those up to the end of this hour: now, or the last reading of an OpenStack project."""
     calendar: Calendar
     zone: tzinfo
     """The zone of the open months: a new setting applies from the next change on."""
     keys: set[CostKey]
     books: Books
+    known: list[tuple[int, float]]
+    """Periods of which everything is recorded."""
     hour_end: int
-    """The end of the current hour."""
+    """The end of the hour of `second`."""
     expires_at: int
     """When costs may change without a change of the record."""
 
+    def is_known(self, month: Month) -> bool:
+        """Return whether anything of a month is recorded."""
+        return any(start < month.end and end > month.start for start, end in self.known)
 
-async def read_context(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> BillingContext:
+    def is_complete(self, month: Month, now: int) -> bool:
+        """Return whether all hours of a month up to now are recorded."""
+        until = min(month.end, self.calendar.span_at(now).hour_end(now))
+        return any(start <= month.start and end >= until for start, end in self.known)
+
+    def gaps(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the hours of a period that are not recorded, after the first one that is."""
+        ends = [int(known_end) for _, known_end in self.known if known_end != math.inf]
+        starts = [known_start for known_start, _ in self.known[1:]]
+        gaps = zip(ends, [*starts, end], strict=False)
+        return [(max(first, start), min(last, end)) for first, last in gaps if max(first, start) < min(last, end)]
+
+
+async def owner_id(snapshot: Snapshot, tenant: Tenant) -> int | None:
+    """Return the id under which entries of a tenant are recorded; None for a project without readings."""
+    if tenant.credentials is None:
+        return tenant.id
+    project = f"{tenant.credentials.project_id}@{tenant.credentials.endpoint}"
+    row = await snapshot.one(_PROJECT, (normalise_project(project),))
+    return None if row is None else int(row[0])
+
+
+async def read_context(snapshot: Snapshot, owner: int, now: int, zone: tzinfo) -> BillingContext:
     row = await snapshot.one(_STATE)
-    state = state_of(row or (0, 0, ""), await snapshot.all(_CLOSINGS)).at(second)
+    state = state_of(row or (0, 0, ""), await snapshot.all(_CLOSINGS)).at(now)
     zone = ZoneInfo(state.time_zone) if state.time_zone else zone
     calendar = state.calendar(zone)
+    periods = await snapshot.all(_READING_PERIODS, (owner,)) if owner < 0 else []
+    known: list[tuple[int, float]] = [(start, calendar.span_at(last).hour_end(last)) for start, last in periods] or [
+        (state.complete_since, math.inf)
+    ]
+    second = min(now, periods[-1][1]) if periods else now
     hour_end = calendar.span_at(second).hour_end(second)
-    found = await snapshot.all(_SUMMED_KEYS, (tenant_id,)) or await snapshot.all(_RECORDED_KEYS, (tenant_id,))
+    found = await snapshot.all(_SUMMED_KEYS, (owner,)) or await snapshot.all(_RECORDED_KEYS, (owner,))
     keys = {CostKey(kind, node_id or None, type_name or None) for kind, node_id, type_name in found}
     books = Books(await snapshot.all(_PRICES), state.closings, keys, second)
-    upcoming = await snapshot.one(_NEXT, (tenant_id, second)) or (None,)
+    upcoming = await snapshot.one(_NEXT, (owner, second)) or (None,)
     expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
-    return BillingContext(state, calendar, zone, keys, books, hour_end, expires_at)
+    return BillingContext(second, calendar, zone, keys, books, known, hour_end, expires_at)

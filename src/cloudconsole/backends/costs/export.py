@@ -72,7 +72,7 @@ async def export_month(
         period = context.calendar.month_at(day_start(date(*month, _MIDDLE), context.zone))
         query = CostQuery(period.start, period.end, "", "", is_daily=False, limit=_ROWS_PER_PAGE)
         while True:
-            rows = await CostRowReader(snapshot, tenant_id, second, query, context).rows()
+            rows = await CostRowReader(snapshot, tenant_id, query, context).rows()
             for row in rows:
                 yield ExportedRow(tenant_id, name, period, row)
             if len(rows) < _ROWS_PER_PAGE:

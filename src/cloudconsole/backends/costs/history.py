@@ -55,17 +55,19 @@ class History(NamedTuple):
     """Up to the end of the current hour."""
     running: dict[CostKey, Amounts]
     context: BillingContext
+    owner: int
+    """The id of its entries."""
 
 
-async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo) -> History:
-    context = await read_context(snapshot, tenant_id, second, zone)
-    calendar, books = context.calendar, context.books
-    history = History([], {}, context)
-    first = (await snapshot.one(_FIRST, (tenant_id,)) or (None,))[0]
+async def read_history(snapshot: Snapshot, owner: int, now: int, zone: tzinfo) -> History:
+    context = await read_context(snapshot, owner, now, zone)
+    second, calendar, books = context.second, context.calendar, context.books
+    history = History([], {}, context, owner)
+    first = (await snapshot.one(_FIRST, (owner,)) or (None,))[0]
     if first is None or first > second:
         return history
     parts = calendar.divide(calendar.span_at(first).start, context.hour_end, books.starts)
-    record = _Record(snapshot, tenant_id, second)
+    record = _Record(snapshot, owner, second)
     uses = await record.uses(_by_month(parts, calendar))
     for key, of_key in uses.items():
         for span, used, running in unit_hours(of_key, parts):
@@ -73,7 +75,7 @@ async def read_history(snapshot: Snapshot, tenant_id: int, second: int, zone: tz
             history.running[key] = running
         require_price(key, history.running[key], books.present, second)
     history.costs.extend([cost async for cost in record.end_price_differences(parts, books)])
-    for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (tenant_id, second)):
+    for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (owner, second)):
         history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction)))
     return history
 
@@ -96,9 +98,9 @@ def _joined(spans: Iterable[Span]) -> list[tuple[int, int]]:
     return found
 
 
-async def _read_sums(snapshot: Snapshot, tenant_id: int) -> Uses:
+async def _read_sums(snapshot: Snapshot, owner: int) -> Uses:
     sums: Uses = {}
-    for kind, node_id, type_name, start, *amounts in await snapshot.all(_SUMS, (tenant_id,)):
+    for kind, node_id, type_name, start, *amounts in await snapshot.all(_SUMS, (owner,)):
         use = Use(billed_amounts(*amounts[:4]), billed_amounts(*amounts[4:]))
         sums.setdefault(CostKey(kind, node_id or None, type_name or None), {})[start] = use
     return sums
@@ -107,14 +109,14 @@ async def _read_sums(snapshot: Snapshot, tenant_id: int) -> Uses:
 class _Record:
     """The entries of a tenant up to now."""
 
-    def __init__(self, snapshot: Snapshot, tenant_id: int, second: int) -> None:
+    def __init__(self, snapshot: Snapshot, owner: int, second: int) -> None:
         self._snapshot = snapshot
-        self._tenant_id = tenant_id
+        self._owner = owner
         self._second = second
 
     async def uses(self, months: dict[Span, list[Span]]) -> Uses:
         """Return the use in each part of the months; those that are divided or have no sums are read."""
-        uses = await _read_sums(self._snapshot, self._tenant_id)
+        uses = await _read_sums(self._snapshot, self._owner)
         read = [month for month, parts in months.items() if len(parts) > 1 or not uses]
         for of_key in uses.values():
             for month in read:
@@ -149,6 +151,6 @@ class _Record:
         return [
             Entry(CostKey(kind, node_id, type_name), billed_amounts(*amounts), counts_from, bool(skips_hour))
             for kind, node_id, type_name, *amounts, counts_from, skips_hour in await self._snapshot.all(
-                query, (self._tenant_id, start, end)
+                query, (self._owner, start, end)
             )
         ]

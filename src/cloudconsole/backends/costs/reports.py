@@ -1,9 +1,11 @@
 """Costs over time from the record in the store."""
 
 import math
+from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta, tzinfo
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 
+from cloudconsole.backends.costs.context import owner_id
 from cloudconsole.backends.costs.history import History, read_history
 from cloudconsole.backends.costs.rows import CostQuery, RowId, read_rows
 from cloudconsole.core.billing import cost_of
@@ -13,7 +15,14 @@ from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.core.pricing import format_amount
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.spec.errors import InvalidField
-from cloudconsole.spec.extension_records import Consumption, ConsumptionSummaryItem, Forecast, MonthlyBill, SummaryType
+from cloudconsole.spec.extension_records import (
+    GAP,
+    Consumption,
+    ConsumptionSummaryItem,
+    Forecast,
+    MonthlyBill,
+    SummaryType,
+)
 from cloudconsole.spec.extensions import MAX_DAYS, ConsumptionsParameters
 from cloudconsole.spec.i18n import Text
 from cloudconsole.store.base import Reader
@@ -22,12 +31,12 @@ _COUNTS: Final = """
     SELECT kind, COUNT(*) FROM (
         SELECT kind, resource_id, SUM(items * (:end - counts_from - skips_hour)) AS seconds,
             MAX(CASE WHEN correction <> '0' THEN 1 ELSE 0 END) AS is_corrected
-        FROM billing_entries WHERE tenant_id = :tenant AND counts_from < :end AND resource_id <> '' {only}
+        FROM billing_entries WHERE tenant_id = :owner AND counts_from < :end AND resource_id <> '' {only}
         GROUP BY kind, resource_id
     ) AS lives WHERE seconds > 0 OR is_corrected = 1 GROUP BY kind
 """
 _NODE: Final = (
-    "SELECT id FROM nodes WHERE name = ? UNION ALL SELECT id FROM record_names WHERE thing = 'node' AND name = ?"
+    "SELECT id FROM nodes WHERE name = ? UNION ALL SELECT id FROM record_names WHERE thing <> 'tenant' AND name = ?"
 )
 
 REPORT_MONTHS: Final = 12
@@ -35,36 +44,42 @@ _FIRST_DAY: Final = date(1970, 1, 1)
 _LAST_DAY: Final = date(9998, 12, 31)
 
 
+Record = TypeVar("Record")
+
+ReadCloud = Callable[[Tenant], Awaitable[float]]
+"""Records the resources of a federated tenant, and returns until when that is up to date."""
+
+
 class RecordedCosts:
-    def __init__(self, reader: Reader, clock: Clock, zone: tzinfo) -> None:
+    def __init__(self, reader: Reader, clock: Clock, zone: tzinfo, read_cloud: ReadCloud | None = None) -> None:
         self._reader = reader
         self._clock = clock
         self._zone = zone
+        self._read_cloud = read_cloud
 
     async def report(self, tenant: Tenant) -> CacheableResult[list[MonthlyBill]]:
-        now = self._clock.now()
-        history = await self._history(tenant, now)
-        months = _last_months(history.context.calendar if history else Calendar(self._zone), now)
+        history, moment = await self._history(tenant)
+        months = _last_months(history.context.calendar if history else Calendar(self._zone), moment.now)
         if history is None:
             unknown = [MonthlyBill(month.label, None, is_complete=False) for month in months]
-            return CacheableResult(unknown, months[-1].end)
+            return moment.result(unknown, months[-1].end)
+        context = history.context
         rows = []
         for month in months:
-            is_known = history.context.state.complete_since < month.end
             total = sum(cost.billionths for cost in history.costs if month.start <= cost.start < month.end)
-            is_complete = history.context.state.complete_since <= month.start
-            rows.append(MonthlyBill(month.label, format_amount(total) if is_known else None, is_complete))
-        return CacheableResult(rows, history.context.expires_at)
+            text = format_amount(total) if context.is_known(month) else None
+            rows.append(MonthlyBill(month.label, text, context.is_complete(month, moment.second)))
+        return moment.result(rows, context.expires_at)
 
     async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]:
-        now = self._clock.now()
-        history = await self._history(tenant, now)
+        history, moment = await self._history(tenant)
         if history is None:
             kinds: list[SummaryType] = [*PRICED_UNITS, "allcategories"]
-            return CacheableResult([ConsumptionSummaryItem(kind, 0, None) for kind in kinds])
+            rows = [ConsumptionSummaryItem(kind, 0, None) for kind in kinds]
+            return moment.result(rows)
         nodes = None if not region else {int(row[0]) for row in await self._reader.all(_NODE, (region, region))}
         only = "" if nodes is None else f"AND node_id IN ({', '.join(map(str, nodes)) or 'NULL'})"
-        values = {"tenant": tenant.id, "end": history.context.hour_end}
+        values = {"owner": history.owner, "end": history.context.hour_end}
         counts = {kind: int(count) for kind, count in await self._reader.all(_COUNTS.format(only=only), values)}
         amounts = dict.fromkeys(PRICED_UNITS, 0)
         for cost in history.costs:
@@ -73,47 +88,75 @@ class RecordedCosts:
         rows = [ConsumptionSummaryItem(kind, counts.get(kind, 0), format_amount(amounts[kind])) for kind in amounts]
         total = format_amount(sum(amounts.values()))
         rows.append(ConsumptionSummaryItem("allcategories", sum(counts.values()), total))
-        return CacheableResult(rows, history.context.expires_at)
+        return moment.result(rows, history.context.expires_at)
 
     async def consumptions(
         self, tenant: Tenant, parameters: ConsumptionsParameters
     ) -> CacheableResult[list[Consumption]]:
-        now = self._clock.now()
-        query = _cost_query(parameters, now, self._zone)
-        if tenant.credentials is not None or (query.kind and query.kind not in PRICED_UNITS):
-            return CacheableResult([], query.end)
+        moment = await self._read(tenant)
+        query = _cost_query(parameters, moment.now, self._zone)
+        if query.kind and query.kind not in (*PRICED_UNITS, GAP):
+            return moment.result([])
         async with self._reader.snapshot() as snapshot:
-            rows, context = await read_rows(snapshot, tenant.id, math.floor(now), self._zone, query)
-        return CacheableResult(rows, context.expires_at if query.end > now else math.inf)
+            owner = await owner_id(snapshot, tenant)
+            if owner is None:
+                return moment.result([], query.end)
+            rows, context = await read_rows(snapshot, owner, moment.second, self._zone, query)
+        expires_at = context.expires_at if query.end > moment.now else math.inf
+        return moment.result(rows, expires_at)
 
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]:
-        now = self._clock.now()
-        history = await self._history(tenant, now)
-        month = (history.context.calendar if history else Calendar(self._zone)).month_at(math.floor(now))
+        history, moment = await self._history(tenant)
+        month = (history.context.calendar if history else Calendar(self._zone)).month_at(moment.second)
         if history is None:
-            return CacheableResult(Forecast(month.label, None, None, None, 0, is_complete=False), month.end)
+            unknown = Forecast(month.label, None, None, None, 0, is_complete=False)
+            return moment.result(unknown, month.end)
+        context = history.context
         so_far = sum(cost.billionths for cost in history.costs if cost.start >= month.start)
-        left = sum(span.hours for span in history.context.calendar.divide(history.context.hour_end, month.end))
+        first = max(context.hour_end, month.start)
+        left = sum(span.hours for span in context.calendar.divide(first, month.end))
         hourly = sum(
-            cost_of(key, amounts, history.context.books.present, now) for key, amounts in history.running.items()
+            cost_of(key, amounts, context.books.present, moment.now) for key, amounts in history.running.items()
         )
-        rest = hourly * left
+        # Without a reading in this hour or the one before, what runs now is unknown.
+        is_present = context.hour_end >= context.calendar.span_at(moment.second).hour_start(moment.second)
         record = Forecast(
             month.label,
-            format_amount(so_far),
-            format_amount(rest),
-            format_amount(so_far + rest),
+            format_amount(so_far) if context.is_known(month) else None,
+            format_amount(hourly * left) if is_present else None,
+            format_amount(so_far + hourly * left) if is_present else None,
             left,
-            is_complete=history.context.state.complete_since <= month.start,
+            is_complete=context.is_complete(month, moment.second),
         )
-        return CacheableResult(record, history.context.expires_at)
+        return moment.result(record, context.expires_at)
 
-    async def _history(self, tenant: Tenant, now: float) -> History | None:
+    async def _history(self, tenant: Tenant) -> tuple[History | None, "_Moment"]:
         """Return the costs up to now; None if nothing is recorded for such a tenant."""
-        if tenant.credentials is not None:
-            return None
+        moment = await self._read(tenant)
         async with self._reader.snapshot() as snapshot:
-            return await read_history(snapshot, tenant.id, math.floor(now), self._zone)
+            owner = await owner_id(snapshot, tenant)
+            if owner is None:
+                return None, moment
+            return await read_history(snapshot, owner, moment.second, self._zone), moment
+
+    async def _read(self, tenant: Tenant) -> "_Moment":
+        until = math.inf
+        if tenant.credentials is not None and self._read_cloud is not None:
+            until = await self._read_cloud(tenant)
+        return _Moment(self._clock.now(), until)
+
+
+class _Moment(NamedTuple):
+    now: float
+    up_to_date_until: float
+    """When the cloud must be read again."""
+
+    @property
+    def second(self) -> int:
+        return math.floor(self.now)
+
+    def result(self, record: Record, expires_at: float = math.inf) -> CacheableResult[Record]:
+        return CacheableResult(record, min(expires_at, self.up_to_date_until))
 
 
 def _last_months(calendar: Calendar, now: float) -> list[Month]:

@@ -12,7 +12,7 @@ from cloudconsole.core.billing_segments import Prices, Segment, joined, segments
 from cloudconsole.core.clock import format_local
 from cloudconsole.core.pricing import format_amount
 from cloudconsole.core.resources import Amounts
-from cloudconsole.spec.extension_records import Consumption, ResourceSize
+from cloudconsole.spec.extension_records import GAP, Consumption, ResourceSize
 from cloudconsole.store.base import RowTuple, Snapshot
 from cloudconsole.store.tables import BILLED_AMOUNTS
 
@@ -31,8 +31,10 @@ _ENTRIES: Final = f"""
     FROM billing_entries WHERE tenant_id = ? AND resource_id IN ({{ids}}) AND counts_from < ? {{only}}
     ORDER BY resource_id, id
 """
-_NODE_NAMES: Final = "SELECT id, name FROM nodes UNION ALL SELECT id, name FROM record_names WHERE thing = 'node'"
+_NODE_NAMES: Final = "SELECT id, name FROM nodes UNION ALL SELECT id, name FROM record_names WHERE thing <> 'tenant'"
 _RESOURCES_PER_QUERY: Final = 200
+_AFTER_RESOURCES: Final = "~"
+"""No id of OpenStack begins with it or a later character."""
 
 
 class CostQuery(NamedTuple):
@@ -82,11 +84,48 @@ class CostRow(NamedTuple):
 
 
 async def read_rows(
-    snapshot: Snapshot, tenant_id: int, second: int, zone: tzinfo, query: CostQuery
+    snapshot: Snapshot, owner: int, now: int, zone: tzinfo, query: CostQuery
 ) -> tuple[list[Consumption], BillingContext]:
-    context = await read_context(snapshot, tenant_id, second, zone)
-    rows = await CostRowReader(snapshot, tenant_id, second, query, context).rows()
-    return [_consumption(row, context) for row in rows], context
+    context = await read_context(snapshot, owner, now, zone)
+    rows = []
+    if query.kind != GAP:
+        costs = await CostRowReader(snapshot, owner, query, context).rows()
+        rows = [_consumption(row, context) for row in costs]
+    rows += islice(_gap_rows(context, query, now), query.limit - len(rows))
+    return rows, context
+
+
+def _gap_rows(context: BillingContext, query: CostQuery, now: int) -> Iterator[Consumption]:
+    """Yield the hours of an OpenStack project without a reading, after all resources."""
+    if query.kind not in ("", GAP):
+        return
+    end = min(query.end, context.calendar.span_at(now).hour_start(now))
+    for start, until in context.gaps(query.start, end):
+        for month in context.calendar.months(start, until):
+            first, last = max(start, month.start), min(until, month.end)
+            row_id = RowId(_AFTER_RESOURCES, first, 0)
+            if query.after is None or row_id > query.after:
+                yield _gap(row_id, last, context)
+
+
+def _gap(row_id: RowId, end: int, context: BillingContext) -> Consumption:
+    return Consumption(
+        res_type=GAP,
+        res_meta=ResourceSize(0, 0, 0),
+        start_at=format_local(row_id.start, context.zone),
+        end_at=format_local(end, context.zone),
+        name="",
+        region="",
+        unit_price=format_amount(0),
+        billing_type="hourly",
+        amount=format_amount(0),
+        remarks="",
+        billing_id=context.calendar.month_at(row_id.start).label,
+        cost_time="0",
+        res_id="",
+        id=str(row_id),
+        is_billing=False,
+    )
 
 
 def _consumption(row: CostRow, context: BillingContext) -> Consumption:
@@ -114,16 +153,14 @@ def _consumption(row: CostRow, context: BillingContext) -> Consumption:
 class CostRowReader:
     """Reads one page of rows."""
 
-    def __init__(
-        self, snapshot: Snapshot, tenant_id: int, second: int, query: CostQuery, context: BillingContext
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, owner: int, query: CostQuery, context: BillingContext) -> None:
         self._snapshot = snapshot
-        self._tenant_id = tenant_id
+        self._owner = owner
         self._zone = context.zone
         self._query = query
         self._context = context
         self._end = min(query.end, context.hour_end)
-        self._entries_until = min(query.end, second + 1)
+        self._entries_until = min(query.end, context.second + 1)
         self._breaks = frozenset(self._day_starts() if query.is_daily else self._month_starts())
         self._prices: dict[CostKey, Prices] = {}
         self._nodes: dict[int | None, str] = {}
@@ -140,7 +177,7 @@ class CostRowReader:
             found = await self._snapshot.all(
                 _RESOURCES.format(only=only),
                 (
-                    *(self._tenant_id, first, self._entries_until, *values),
+                    *(self._owner, first, self._entries_until, *values),
                     *(query.start, query.start, query.start, _RESOURCES_PER_QUERY + 1),
                 ),
             )
@@ -173,7 +210,7 @@ class CostRowReader:
 
     async def _rows_of(self, ids: list[str], only: str, values: tuple[Any, ...]) -> Iterator[CostRow]:
         sql = _ENTRIES.format(ids=", ".join("?" * len(ids)), only=only)
-        found = await self._snapshot.all(sql, (self._tenant_id, *ids, self._entries_until, *values))
+        found = await self._snapshot.all(sql, (self._owner, *ids, self._entries_until, *values))
         after = self._query.after
         return (
             row

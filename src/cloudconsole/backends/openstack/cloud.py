@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from datetime import tzinfo
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.cache import CachedRead, SingleFlightCache
 from cloudconsole.backends.openstack.client import OpenStackClient, TokenRejected
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
@@ -14,13 +13,16 @@ from cloudconsole.backends.openstack.costs import hourly_by_kind
 from cloudconsole.backends.openstack.multi_region_reads import fetch_billable, fetch_flavors, fetch_quotas
 from cloudconsole.backends.openstack.paginated_client import RegionClient
 from cloudconsole.backends.prices import CachedPrices
+from cloudconsole.core.billing_hours import HOUR
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.identity_urls_and_projects import normalise_project
 from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
 from cloudconsole.core.pricing import clock_hour, estimate
-from cloudconsole.core.resources import SIZED_IN_GB, Amounts
+from cloudconsole.core.resources import SIZED_IN_GB, Amounts, BillableResource
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import BillableType, ConsumptionItem, Flavors, UsageLimits
 from cloudconsole.store.base import Reader, Snapshot
+from cloudconsole.store.billing.readings import Reading
 from cloudconsole.store.observed_resources import ObservedResource, ObservedResources
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,16 @@ _UNLISTED_WHEN_DELETED: Final[tuple[BillableType, ...]] = ("image", "loadbalance
 class TokenDecrypter(Protocol):
     def decrypt(self, sealed: bytes) -> str | None:
         """Return the token, or None if its key has been removed."""
+
+
+class ReadingRecorder(Protocol):
+    """Writes readings to the billing record."""
+
+    def add(self, reading: Reading) -> None:
+        """Record a reading later."""
+
+    async def record(self, reading: Reading) -> None:
+        """Record a reading, or log why that failed."""
 
 
 class CloudEndpoint(NamedTuple):
@@ -61,6 +73,7 @@ class OpenStackCloud:
         cipher: TokenDecrypter,
         reader: Reader,
         observed: ObservedResources,
+        recorder: ReadingRecorder,
         limits: ClientLimits,
         clock: Clock,
         zone: tzinfo,
@@ -70,6 +83,7 @@ class OpenStackCloud:
         self._reader = reader
         self._prices = CachedPrices(of_types=True)
         self._observed = observed
+        self._recorder = recorder
         self._limits = limits
         self._clock = clock
         self._zone = zone
@@ -104,6 +118,7 @@ class OpenStackCloud:
                 request, fetch_billable(request.regions, request.access.project_id, since=hour.start)
             )
             await self._record_observed(request.access, resources, hour.start, now)
+            self._recorder.add(_reading(request.access, now, hour.start, resources))
             return resources
 
         seconds = self._limits.cache_seconds
@@ -116,6 +131,21 @@ class OpenStackCloud:
         record = estimate(hourly_by_kind([*cached.value, *deleted], prices, now))
         next_price = prices.book.next_change(now)
         return CacheableResult(record, min(cached.read_at + seconds, hour.end, next_price), cached.read_at)
+
+    async def record_resources(self, tenant: Tenant) -> float:
+        """Read the tenant's resources for the billing record, and return until when that is enough."""
+        now = self._clock.now()
+        hour = clock_hour(now, self._zone)
+        # Servers that ended since the last reading, which may have been in the previous hour.
+        since = hour.start - HOUR
+
+        async def read(request: CloudRequest) -> None:
+            resources = await self._in_time(request, fetch_billable(request.regions, request.access.project_id, since))
+            await self._recorder.record(_reading(request.access, now, since, resources))
+
+        seconds = self._limits.cache_seconds
+        cached = await self._shared(tenant, ("record", hour.start), seconds, read, lambda _: 1)
+        return min(cached.read_at + seconds, hour.end)
 
     async def _shared(
         self,
@@ -202,6 +232,10 @@ class OpenStackCloud:
             for kind in _UNLISTED_WHEN_DELETED
             if kind == seen.kind and seen.region in regions and seen[:3] not in listed
         ]
+
+
+def _reading(access: CloudCredentials, now: float, since: int, resources: list[BillableResource]) -> Reading:
+    return Reading(normalise_project(f"{access.project_id}@{access.endpoint}"), int(now), since, resources)
 
 
 def _amounts(kind: str, size_gb: int) -> Amounts:

@@ -4,10 +4,9 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import PriceList, PriceMissing
-from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
+from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts, BillableResource
 from cloudconsole.spec.records import BillableType
 from cloudconsole.spec.text_escaping import escape
 

@@ -10,11 +10,11 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from cloudconsole.backends.openstack import billable
-from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.client import TokenRejected
 from cloudconsole.backends.openstack.flavors import ListedFlavor, merge_flavors
 from cloudconsole.backends.openstack.paginated_client import Listing, RegionClient
 from cloudconsole.backends.openstack.quotas import ComputeLimits, Figures, NetworkQuotas, VolumeLimits, usage_limits
+from cloudconsole.core.resources import BillableResource
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import Flavors, UsageLimits
 

@@ -1,7 +1,7 @@
 """`cloudconsole costs` with a period or a forecast: costs over time."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from cloudconsole.client import Console, Forecast, ResourceCost
 
 KINDS: Final = ("instance", "image", "loadbalance", "volume")
+_GAP: Final = "gap"
+"""`res_type` of hours whose cost is not known."""
 GROUPS: Final = ("kind", "node", "resource", "day", "month")
 
 
@@ -48,7 +50,7 @@ def day(text: str) -> date:
 def run_period(arguments: argparse.Namespace) -> int:
     by = arguments.by or "kind"
 
-    def sums(console: "Console") -> list[_Sum]:
+    def table(console: "Console") -> Table:
         costs = console.costs(
             arguments.first,
             arguments.last,
@@ -56,23 +58,27 @@ def run_period(arguments: argparse.Namespace) -> int:
             region=arguments.node or "",
             by_day=by == "day",
         )
-        found: dict[tuple[str, ...], _Sum] = {}
-        for cost in costs:
-            key = _KEYS[by](cost)
-            found[key] = _Sum(cost, cost.amount + (found[key].amount if key in found else 0))
-        return [found[key] for key in sorted(found)]
+        return period_table(by, costs, console.about().currency)
 
     def records(console: "Console") -> list[dict[str, Any]]:
-        table = _period_table(by, sums(console), console.about().currency)
-        return [{field.name: field.value(each) for field in table.fields if field.name} for each in table.records]
-
-    def table(console: "Console") -> Table:
-        return _period_table(by, sums(console), console.about().currency)
+        found = table(console)
+        return [{field.name: field.value(each) for field in found.fields if field.name} for each in found.records]
 
     return run_and_print(arguments, OutputView(records, table))
 
 
-def _period_table(by: str, found: list[_Sum], currency: str | None) -> Table:
+def period_table(by: str, costs: "Iterable[ResourceCost]", currency: str | None) -> Table:
+    """Return the sums of each group, and notes on hours without data."""
+    sums: dict[tuple[str, ...], _Sum] = {}
+    notes = []
+    for cost in costs:
+        if cost.res_type == _GAP:
+            start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (cost.start, cost.end))
+            notes.append(translate(messages.NO_DATA_BETWEEN).format(start=start, end=end))
+            continue
+        key = _KEYS[by](cost)
+        sums[key] = _Sum(cost, cost.amount + (sums[key].amount if key in sums else 0))
+    found = [sums[key] for key in sorted(sums)]
     total = _Sum(None, sum((each.amount for each in found), Decimal()))
     return Table(
         [
@@ -83,7 +89,7 @@ def _period_table(by: str, found: list[_Sum], currency: str | None) -> Table:
         ],
         found,
         sums=[total] if found else [],
-        notes=[] if found else [translate(messages.NO_COSTS_IN_PERIOD)],
+        notes=notes if found else [translate(messages.NO_COSTS_IN_PERIOD), *notes],
     )
 
 

@@ -6,13 +6,12 @@ from ssl import SSLCertVerificationError, SSLError
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.config import SERVICES, Endpoint
 from cloudconsole.backends.openstack.costs import description, hourly_of, price_description
 from cloudconsole.backends.prices import CachedPrices
 from cloudconsole.core.ports import CloudCredentials, PriceList
 from cloudconsole.core.pricing import clock_hour
-from cloudconsole.core.resources import Amounts
+from cloudconsole.core.resources import Amounts, BillableResource
 from cloudconsole.server.doctor.context_and_findings import (
     DoctorContext,
     Finding,

@@ -11,7 +11,6 @@ from urllib.parse import quote
 import httpx2
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.client import InvalidResponse, OpenStackClient, TokenRejected
 from cloudconsole.backends.openstack.config import SERVICES, ClientLimits, Endpoint, Service
 from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
@@ -21,6 +20,7 @@ from cloudconsole.backends.openstack.paginated_client import Listing, RegionClie
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.core.ports import ClientInfo, FederatedUser
+from cloudconsole.core.resources import BillableResource
 from cloudconsole.server.doctor.context_and_findings import Login
 from cloudconsole.server.doctor.http_probe import quoted
 from cloudconsole.spec.errors import ApiError

@@ -14,9 +14,9 @@ REMEMBERED_INTERVALS: Final = 240
 
 
 class LoopLagMonitor:
-    def __init__(self, metrics: WorkerMetrics, take_readings: Callable[[], None]) -> None:
+    def __init__(self, metrics: WorkerMetrics, run_periodic_work: Callable[[], None]) -> None:
         self._metrics = metrics
-        self._take_readings = take_readings
+        self._run_periodic_work = run_periodic_work
         self._beats = 0
         self._longest = self._previous_longest = 0
         self._due = 0
@@ -30,7 +30,7 @@ class LoopLagMonitor:
     def _beat(self) -> None:
         # The loop's clock may be coarse, so it may call a little early.
         self._record_lag(max(0, time.perf_counter_ns() - self._due))
-        self._take_readings()
+        self._run_periodic_work()
         self.start()
 
     def _record_lag(self, lag: int) -> None:

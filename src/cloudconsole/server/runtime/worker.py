@@ -153,7 +153,7 @@ def run_worker(
     server = Server(console, connections, settings.stop_grace, note_drained, is_last_user, notifier.stopping)
 
     def beat() -> None:
-        console.take_readings()
+        console.run_periodic_work()
         metrics.set(IN_FLIGHT, connections.in_flight)
         rate_limit_filter.log_suppressed()
         if server.has_started:

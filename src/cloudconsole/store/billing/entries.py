@@ -73,11 +73,17 @@ def open_record(connection: Connection, now: int, zone: tzinfo) -> tuple[Billing
 def write_entries(
     connection: Connection, rows: Sequence[EntryRow], state: BillingState, calendar: Calendar, book: PriceBook
 ) -> None:
+    """Add entries; those for closed months count from the open one on."""
     for row in rows:
         if row["at"] < state.open_from:
             if state.closed_until > state.complete_since and has_amounts(row):
                 row["correction"] = str(_closed_cost(row, state, calendar, book))
             row["counts_from"], row["skips_hour"] = state.open_from, 0
+    add_entries(connection, rows, calendar)
+
+
+def add_entries(connection: Connection, rows: Sequence[EntryRow], calendar: Calendar) -> None:
+    """Add entries with their sums as they are, also in closed months."""
     insert_rows(connection, billing_entries, rows)
     counts = Counter(row["tenant_id"] for row in rows)
     summed = summed_tenants(connection, counts)
@@ -108,12 +114,18 @@ def _signed(row: Row) -> Amounts:
     return Amounts(row["items"], row["vcpus"], 0, row["ram_gb"], row["size_gb"])
 
 
-# Removed tenants and nodes
+# Names
+
+
+def add_name(connection: Connection, thing: str, name: str) -> int:
+    """Store a name and return its negative id."""
+    row_id = (connection.scalar(select(func.min(record_names.c.id))) or 0) - 1
+    connection.execute(insert(record_names).values(id=row_id, thing=thing, name=name))
+    return row_id
 
 
 def detach_entries(connection: Connection, thing: str, row_id: int, name: str) -> None:
     """Give the entries of a removed tenant or node a negative id of their own, since its id may be reused."""
-    lowest = connection.scalar(select(func.min(record_names.c.id))) or 0
     column, tables = (
         ("tenant_id", (billing_entries, monthly_sums))
         if thing == "tenant"
@@ -123,6 +135,6 @@ def detach_entries(connection: Connection, thing: str, row_id: int, name: str) -
     found = [table for table, query in queries.items() if connection.scalar(query) is not None]
     if not found:
         return
-    connection.execute(insert(record_names).values(id=lowest - 1, thing=thing, name=name))
+    new_id = add_name(connection, thing, name)
     for table in found:
-        connection.execute(update(table).where(table.c[column] == row_id).values({column: lowest - 1}))
+        connection.execute(update(table).where(table.c[column] == row_id).values({column: new_id}))

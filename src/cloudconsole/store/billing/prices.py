@@ -10,7 +10,7 @@ from cloudconsole.core.billing import CostKey, Entry, total_cost
 from cloudconsole.core.billing_hours import Calendar
 from cloudconsole.core.pricing import Price, PriceBook
 from cloudconsole.store.billing.entries import closed_entry, cost_key, entry_row, open_record
-from cloudconsole.store.billing.state import BillingState
+from cloudconsole.store.billing.state import BillingState, last_readings
 from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import BILLED_AMOUNTS, billing_entries, price_entries
 
@@ -93,9 +93,12 @@ def _correct_prices(
         entries.setdefault((row["tenant_id"], cost_key(row)), []).append(closed_entry(row, state))
     rows = []
     starts = sorted({start for book in books for start in book.starts})
+    readings = last_readings(connection)
     for (tenant_id, key), found in entries.items():
         first = min(entry.at for entry in found)
-        parts = calendar.divide(first, state.closed_until, starts)
+        last = readings.get(tenant_id, state.closed_until)
+        until = min(state.closed_until, calendar.span_at(last).hour_end(last))
+        parts = calendar.divide(first, until, starts)
         old, new = (total_cost(found, parts, book) for book in books)
         if old != new:
             row = entry_row(tenant_id, "price", key, [0] * len(BILLED_AMOUNTS), first, now)

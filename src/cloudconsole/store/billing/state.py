@@ -1,4 +1,4 @@
-"""Which months of the record are closed, and in which time zone.
+"""Which months of the record are closed, and in which time zone; until when the record of a project is known.
 
 The first change after a month closes it, and all before. A store in its first month has not closed any, so that a first
 load with earlier start times has its history.
@@ -9,10 +9,10 @@ from datetime import tzinfo
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from cloudconsole.core.billing_hours import Calendar
-from cloudconsole.store.tables import billing_closings, billing_state
+from cloudconsole.store.tables import billing_closings, billing_state, reading_periods
 
 
 class Closing(NamedTuple):
@@ -83,3 +83,12 @@ def state_of(row: Sequence[Any], closings: Iterable[Sequence[Any]]) -> BillingSt
     complete_since, recording_since, time_zone = row
     found = tuple(Closing(*closing) for closing in closings)
     return BillingState(complete_since, recording_since, time_zone, found)
+
+
+def last_readings(connection: Connection, project_id: int | None = None) -> dict[int, int]:
+    """Return when each OpenStack project, or one of them, was last read."""
+    columns = reading_periods.c
+    query = select(columns.project_id, func.max(columns.last_reading)).group_by(columns.project_id)
+    if project_id is not None:
+        query = query.where(columns.project_id == project_id)
+    return {row[0]: row[1] for row in connection.execute(query)}

@@ -11,6 +11,7 @@ from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.spec.records import BillableType
 from cloudconsole.store.billing.entries import EntryRow, entry_row, open_record, write_entries
+from cloudconsole.store.billing.state import last_readings
 from cloudconsole.store.counters import RAM_GB_SQL
 from cloudconsole.store.tables import BILLED_AMOUNTS, NO_NODE, billing_entries, monthly_sums, resources, tenants
 
@@ -38,15 +39,21 @@ class Difference(NamedTuple):
 
 
 def differences(connection: Connection) -> list[Difference]:
-    """Return where the record of what runs, or its sums, differ from the resources."""
+    """Return where the record of what runs, or its sums, differ from the resources.
+
+    Resources of OpenStack projects are not in the store.
+    """
     actual = _amounts_by_key(connection, _RUNNING)
     recorded = _amounts_by_key(connection, billing_entries)
     sums = _amounts_by_key(connection, monthly_sums)
     summed = set(connection.scalars(select(monthly_sums.c.tenant_id).distinct()))
-    wrong = {key for key in actual.keys() | recorded.keys() if actual.get(key) != recorded.get(key)}
+    projects = last_readings(connection)
+    stored = {key for key in actual.keys() | recorded.keys() if key[0] not in projects}
+    wrong = {key for key in stored if actual.get(key) != recorded.get(key)}
     wrong |= {key for key in recorded.keys() | sums.keys() if key[0] in summed and recorded.get(key) != sums.get(key)}
     nothing = (0,) * len(BILLED_AMOUNTS)
-    return [Difference(key, recorded.get(key, nothing), actual.get(key, nothing)) for key in sorted(wrong)]
+    present = {key: recorded.get(key, nothing) if key[0] in projects else actual.get(key, nothing) for key in wrong}
+    return [Difference(key, recorded.get(key, nothing), present[key]) for key in sorted(wrong)]
 
 
 def _amounts_by_key(connection: Connection, source: FromClause) -> AmountsByKey:

@@ -220,7 +220,8 @@ operator_audit = Table(
 billing_entries = Table(
     "billing_entries",
     CLOUD,
-    # Append-only: what has run, as signed changes. Removed tenants and nodes get a negative id (`record_names`).
+    # Append-only: what has run, as signed changes. OpenStack projects, and tenants and nodes that were removed, have a
+    # negative id (`record_names`).
     bigint_id(),
     Column("tenant_id", Integer, nullable=False),
     Column("resource_id", TEXT, nullable=False),
@@ -310,8 +311,20 @@ monthly_sums = Table(
 record_names = Table(
     "record_names",
     CLOUD,
-    # Tenants and nodes that were removed, under the negative id that the billing entries have since.
+    # What the billing entries have a negative id for: a `tenant` or `node` that was removed, a `region` without a node
+    # of its name, and a `project` of OpenStack as `ID@ADDRESS`.
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("thing", TEXT, nullable=False),
     Column("name", TEXT, nullable=False),
+    Index(None, "thing", "name"),
+)
+
+reading_periods = Table(
+    "reading_periods",
+    CLOUD,
+    # Periods in which the resources of an OpenStack project were read in every hour: from the hour of the first reading
+    # to the last reading. What ran between the periods is unknown.
+    Column("project_id", Integer, primary_key=True, autoincrement=False),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    Column("last_reading", BigInteger, nullable=False),
 )

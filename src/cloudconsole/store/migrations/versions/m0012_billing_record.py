@@ -128,7 +128,15 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("thing", TEXT, nullable=False),
         sa.Column("name", TEXT, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_former_names")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_record_names")),
+    )
+    op.create_index(op.f("ix_record_names_thing_name"), "record_names", ["thing", "name"], unique=False)
+    op.create_table(
+        "reading_periods",
+        sa.Column("project_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("start", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("last_reading", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("project_id", "start", name=op.f("pk_reading_periods")),
     )
     _fill()
 

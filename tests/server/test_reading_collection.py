@@ -1,0 +1,214 @@
+"""Hourly readings for the billing record: which projects, with which sessions, and what failures do."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser, Tenant
+from cloudconsole.core.resources import Amounts, BillableResource
+from cloudconsole.server import reading_collection
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
+from cloudconsole.server.reading_collection import SWEEP_SECONDS, QueueingRecorder, ReadingCollector
+from cloudconsole.server.writer import Writer
+from cloudconsole.spec.errors import ApiError, LoginRequired, UpstreamTimeout
+from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, NewSession
+from cloudconsole.store.billing.readings import Reading
+from cloudconsole.store.tables import billing_entries, reading_periods, tenants
+from tests.harness import FakeClock
+from tests.server.http.helpers import rows
+from tests.stores import make_fail, open_reader, opened, run, write_transaction
+
+ENDPOINT = "https://cloud.example:5000"
+CLIENT = ClientInfo("192.0.2.1", "req-1")
+NOW = 1_794_772_805
+"""20:00:05 UTC on 15 November 2026."""
+IDLE_SECONDS = 1800
+
+
+@dataclass
+class Cloud:
+    """A fake cloud with one volume per project; records with which token it was read."""
+
+    recorder: QueueingRecorder
+    clock: FakeClock
+    rejected: frozenset[str] = frozenset()
+    is_down: bool = False
+
+    def __post_init__(self) -> None:
+        self.read_with: list[str] = []
+
+    def reading(self, project: str) -> Reading:
+        now = int(self.clock.now())
+        resource = BillableResource("west", "volume", f"volume-of-{project}", Amounts(1, size_gb=1))
+        return Reading(f"{project}@{ENDPOINT}", now, now - 3600, [resource])
+
+    async def record_resources(self, tenant: Tenant) -> float:
+        assert tenant.credentials is not None
+        token = tenant.credentials.encrypted_token.decode()
+        self.read_with.append(token)
+        if self.is_down:
+            raise UpstreamTimeout
+        if token in self.rejected:
+            raise LoginRequired
+        await self.recorder.record(self.reading(tenant.credentials.project_id))
+        return self.clock.now() + 30
+
+
+@dataclass
+class CollectingWorker:
+    cloud: Cloud
+    collector: ReadingCollector
+    recorder: QueueingRecorder
+    activity: ActivityStore
+    clock: FakeClock
+    data: Path
+    monotonic: FakeClock
+
+    def open_session(self, project: str, token: str, *, seconds: int = 7200) -> None:
+        names = [row.project for row in rows(self.data, tenants)]
+        if f"{project}@{ENDPOINT}" not in names:
+            with write_transaction(self.data, "cloud") as connection:
+                values = {"id": 100 + len(names), "name": project, "project": f"{project}@{ENDPOINT}"}
+                connection.execute(insert(tenants).values(values))
+        tenant_id = next(row.id for row in rows(self.data, tenants) if row.name == project)
+        now = int(self.clock.now())
+        access = CloudCredentials(ENDPOINT, "alice", project, {}, token.encode())
+        user = FederatedUser("alice", tenant_id, access, now + seconds)
+        session = NewSession(token.encode(), "seed", now + seconds, ())
+        self.activity.open_session(LoginAttempt("alice", "192.0.2.1", CLIENT), user, session, now)
+
+    def sweep(self, seconds: int = 0) -> list[str]:
+        """Advance the clock, do what is due, and return the tokens of new readings."""
+        self.clock.moment += seconds
+        self.monotonic.moment += SWEEP_SECONDS
+        before = len(self.cloud.read_with)
+
+        async def work() -> None:
+            self.collector.tick()
+            assert self.collector.task is not None
+            await self.collector.task
+
+        run(work())
+        return sorted(self.cloud.read_with[before:])
+
+
+Start = Callable[[], CollectingWorker]
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Start]:
+    """Start workers that share one store and one cloud."""
+    clock = FakeClock(NOW)
+    with ExitStack() as stack:
+        activity = ActivityStore(stack.enter_context(opened(folder, "activity")))
+        engine = stack.enter_context(opened(folder, "cloud"))
+        reader = stack.enter_context(open_reader(folder))
+        writer = Writer("writing", standalone_metrics())
+        stack.callback(writer.close)
+        recorder = QueueingRecorder(engine, writer, UTC)
+        cloud = Cloud(recorder, clock)
+
+        def start_worker() -> CollectingWorker:
+            monotonic = FakeClock(1000)
+            collector = ReadingCollector(cloud, recorder, reader, clock, UTC, IDLE_SECONDS, monotonic.now)
+            return CollectingWorker(cloud, collector, recorder, activity, clock, folder, monotonic)
+
+        yield start_worker
+
+
+@pytest.fixture
+def worker(start: Start) -> CollectingWorker:
+    return start()
+
+
+def test_each_project_with_a_live_session_is_read_once_per_hour(start: Start) -> None:
+    worker, other = start(), start()
+    for project in ("acme", "globex"):
+        worker.open_session(project, f"{project}-1")
+        worker.open_session(project, f"{project}-2")
+    found = [token.partition("-")[0] for token in worker.sweep() + other.sweep(60) + worker.sweep(60)]
+    assert found == ["acme", "globex"]
+    worker.clock.moment = NOW + 3600
+    worker.open_session("acme", "acme-3")
+    worker.open_session("globex", "globex-3")
+    assert worker.sweep() == ["acme-3", "globex-3"]
+    assert [row.last_reading for row in rows(worker.data, reading_periods)] == [int(worker.clock.now())] * 2
+
+
+def test_sessions_that_are_idle_or_expired_are_not_used(worker: CollectingWorker) -> None:
+    worker.open_session("acme", "expired", seconds=60)
+    assert worker.sweep(61) == []
+    worker.open_session("acme", "idle")
+    assert worker.sweep(IDLE_SECONDS) == []
+    assert not rows(worker.data, reading_periods)
+
+
+def test_a_rejected_token_is_replaced_by_another_session(worker: CollectingWorker) -> None:
+    worker.open_session("acme", "good")
+    worker.clock.moment += 1
+    worker.open_session("acme", "revoked")
+    worker.cloud.rejected = frozenset({"revoked"})
+    assert worker.sweep() == ["good", "revoked"]
+    assert worker.sweep(3600) == []
+    worker.open_session("acme", "new")
+    assert worker.sweep() == ["new"]
+
+
+@pytest.mark.parametrize("error", [UpstreamTimeout, LoginRequired])
+def test_a_failed_reading_is_tried_again(
+    worker: CollectingWorker, caplog: pytest.LogCaptureFixture, error: type[ApiError]
+) -> None:
+    worker.open_session("acme", "token")
+    worker.open_session("globex", "other")
+    worker.cloud.is_down = error is UpstreamTimeout
+    worker.cloud.rejected = frozenset({"token"})
+    worker.sweep()
+    worker.cloud.is_down, worker.cloud.rejected = False, frozenset()
+    assert worker.sweep(60) == (["other", "token"] if error is UpstreamTimeout else [])
+    assert ("could not read resources for the billing record: upstream_timeout" in caplog.text) == (
+        error is UpstreamTimeout
+    )
+
+
+def test_a_failed_write_is_logged_and_tried_again(worker: CollectingWorker, caplog: pytest.LogCaptureFixture) -> None:
+    worker.open_session("acme", "token")
+    with write_transaction(worker.data, "cloud") as connection:
+        make_fail(connection, "INSERT ON billing_entries", "the disk is full")
+    worker.sweep()
+    assert "could not record a reading" in caplog.text
+    assert worker.sweep(60) == ["token"]
+
+
+def test_readings_of_requests_are_recorded_later(worker: CollectingWorker) -> None:
+    worker.sweep()
+    worker.recorder.add(worker.cloud.reading("acme"))
+    worker.recorder.add(worker.cloud.reading("globex"))
+    assert not rows(worker.data, billing_entries)
+    worker.monotonic.moment -= SWEEP_SECONDS
+    worker.sweep()
+    assert len(rows(worker.data, billing_entries)) == 2
+    assert not worker.recorder.has_pending
+
+
+def test_readings_that_wait_are_bounded(worker: CollectingWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_collection, "MAX_PENDING", 2)
+    for project in ("p1", "p2", "p3", "p1"):
+        worker.recorder.add(worker.cloud.reading(project))
+    run(worker.recorder.record_pending())
+    assert len(rows(worker.data, reading_periods)) == 2
+
+
+def test_the_collector_stops_in_the_middle_of_a_reading(worker: CollectingWorker) -> None:
+    async def close_while_reading() -> bool:
+        worker.collector.tick()
+        task = worker.collector.task
+        await worker.collector.close()
+        worker.collector.tick()
+        return worker.collector.task is task
+
+    assert run(close_while_reading())
