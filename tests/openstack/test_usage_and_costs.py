@@ -229,3 +229,32 @@ def test_estimate_is_what_it_then_costs_and_what_the_cloud_allows(
         anna.server("m1.small", image)
     with pytest.raises(HttpException, match="exceeds"):
         anna.cloud.block_storage.create_volume(name="more", size=2)
+
+
+# Costs over time
+
+
+@within_an_hour
+def test_costs_over_time_follow_what_the_cloud_has(new_tenant: NewTenant, image: Any) -> None:
+    anna = new_tenant()
+
+    def summary() -> dict[str, Decimal]:
+        rows = anna.client.data("GetConsumptionsSummary")
+        return {row["res_type"]: Decimal(row["amount"]) for row in rows if Decimal(row["amount"])}
+
+    assert summary() == {}
+    server, volume = anna.server("m1.small", image), anna.volume(2)
+    costs = {"instance": SMALL_SERVER, "volume": 2 * VOLUME_GB, "allcategories": SMALL_SERVER + 2 * VOLUME_GB}
+    wait_until(lambda: summary() == costs)
+    anna.remove_server(server)
+    anna.remove_volume(volume)
+    wait_until(lambda: not any(row["is_billing"] for row in anna.client.data("GetConsumptionsByQuery")))
+    assert summary() == costs
+    rows = {row["res_id"]: row for row in anna.client.data("GetConsumptionsByQuery")}
+    assert {(name, rows[name]["name"], Decimal(rows[name]["amount"])) for name in rows} == {
+        (server.id, "web", SMALL_SERVER),
+        (volume.id, "data", 2 * VOLUME_GB),
+    }
+    assert {row["region"] for row in rows.values()} == {anna.cloud.config.region_name}
+    *_, month = anna.client.data("GetBillingReportList4NearlyYear")
+    assert (Decimal(month["total"]), month["complete"]) == (costs["allcategories"], False)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
+from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser, Tenant
 from cloudconsole.core.resources import Amounts, BillableResource
 from cloudconsole.server import reading_collection
@@ -59,6 +60,30 @@ class Cloud:
         return self.clock.now() + 30
 
 
+class Keystone:
+    """A fake Keystone with an application credential per project, whose ID is the name of the project."""
+
+    def __init__(self) -> None:
+        self.is_down = False
+        self.logins: list[str] = []
+        self.revoked: list[str] = []
+
+    async def use_application_credential(
+        self, credential: ApplicationCredential, _client: ClientInfo
+    ) -> FederatedUser | None:
+        self.logins.append(credential.id)
+        if self.is_down:
+            raise UpstreamTimeout
+        if credential.secret != "secret":
+            return None
+        token = f"token of {credential.id}"
+        access = CloudCredentials(ENDPOINT, "service", credential.id, {}, token.encode())
+        return FederatedUser("service", 7, access, NOW + 7200)
+
+    async def revoke(self, access: CloudCredentials, _client: ClientInfo) -> None:
+        self.revoked.append(access.encrypted_token.decode())
+
+
 @dataclass
 class CollectingWorker:
     cloud: Cloud
@@ -68,6 +93,12 @@ class CollectingWorker:
     clock: FakeClock
     data: Path
     monotonic: FakeClock
+    keystone: "Keystone"
+
+    def give_credentials(self, text: str, mode: int = 0o600) -> None:
+        file = self.data / "credentials"
+        file.write_text(text)
+        file.chmod(mode)
 
     def open_session(self, project: str, token: str, *, seconds: int = 7200) -> None:
         names = [row.project for row in rows(self.data, tenants)]
@@ -104,6 +135,7 @@ Start = Callable[[], CollectingWorker]
 def start(folder: Path) -> Iterator[Start]:
     """Start workers that share one store and one cloud."""
     clock = FakeClock(NOW)
+    (folder / "credentials").touch(0o600)
     with ExitStack() as stack:
         activity = ActivityStore(stack.enter_context(opened(folder, "activity")))
         engine = stack.enter_context(opened(folder, "cloud"))
@@ -114,9 +146,10 @@ def start(folder: Path) -> Iterator[Start]:
         cloud = Cloud(recorder, clock)
 
         def start_worker() -> CollectingWorker:
-            monotonic = FakeClock(1000)
-            collector = ReadingCollector(cloud, recorder, reader, clock, UTC, IDLE_SECONDS, monotonic.now)
-            return CollectingWorker(cloud, collector, recorder, activity, clock, folder, monotonic)
+            monotonic, keystone = FakeClock(1000), Keystone()
+            files = [(folder / "credentials", keystone)]
+            collector = ReadingCollector(cloud, recorder, reader, clock, UTC, IDLE_SECONDS, files, monotonic.now)
+            return CollectingWorker(cloud, collector, recorder, activity, clock, folder, monotonic, keystone)
 
         yield start_worker
 
@@ -182,6 +215,60 @@ def test_a_failed_write_is_logged_and_tried_again(worker: CollectingWorker, capl
     worker.sweep()
     assert "could not record a reading" in caplog.text
     assert worker.sweep(60) == ["token"]
+
+
+# Application credentials
+
+
+def test_projects_with_an_application_credential_are_read_without_a_session(worker: CollectingWorker) -> None:
+    with write_transaction(worker.data, "cloud") as connection:
+        connection.execute(insert(tenants).values({"id": 7, "name": "acme", "project": f"acme@{ENDPOINT}"}))
+    worker.give_credentials("# of tenants\n\nacme secret\n")
+    for hour in range(2):
+        worker.clock.moment = NOW + 3600 * hour
+        assert worker.sweep() == ["token of acme"]
+        assert worker.sweep(60) == []
+    assert worker.keystone.revoked == ["token of acme"] * 2
+    assert len(worker.keystone.logins) == 2
+    assert [row.last_reading for row in rows(worker.data, reading_periods)] == [NOW + 3600]
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_credential_that_fails_is_tried_again_in_the_next_hour(
+    worker: CollectingWorker, caplog: pytest.LogCaptureFixture, is_down: bool
+) -> None:
+    worker.give_credentials(f"acme {'secret' if is_down else 'wrong'}")
+    worker.keystone.is_down = is_down
+    worker.sweep()
+    worker.sweep(60)
+    assert worker.keystone.logins == ["acme"]
+    worker.sweep(3600)
+    assert worker.keystone.logins == ["acme"] * 2
+    assert ("could not use application credential acme: upstream_timeout" if is_down else "is rejected") in caplog.text
+    assert "wrong" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "message"),
+    [
+        ("acme hidden", 0o644, "other users have access"),
+        ("acme hidden more", 0o600, "line 1 of"),
+        ("# comment\nacme", 0o600, "line 2 of"),
+        ("acme hidden-é", 0o600, "line 1 of"),
+        ("a b\n" * 20_000, 0o600, "has more than 64 KiB"),
+    ],
+)
+def test_an_invalid_file_of_credentials_is_logged_without_secrets(
+    worker: CollectingWorker, caplog: pytest.LogCaptureFixture, text: str, mode: int, message: str
+) -> None:
+    worker.give_credentials(text, mode)
+    worker.sweep()
+    assert message in caplog.text
+    assert "hidden" not in caplog.text
+    assert worker.keystone.logins == []
+
+
+# Readings that wait
 
 
 def test_readings_of_requests_are_recorded_later(worker: CollectingWorker) -> None:

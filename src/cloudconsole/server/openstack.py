@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Engine
@@ -20,7 +21,7 @@ from cloudconsole.server.http.identity_providers import IdentityProvider
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter
 from cloudconsole.server.metrics.layout import UPSTREAM_FAILURES, UPSTREAM_IN_FLIGHT, UPSTREAM_OFFSETS
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
-from cloudconsole.server.reading_collection import QueueingRecorder, ReadingCollector
+from cloudconsole.server.reading_collection import CredentialUser, QueueingRecorder, ReadingCollector
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
@@ -115,6 +116,8 @@ def open_openstack(
         for keystone in keystones
     }
 
+    credential_files: list[tuple[Path, CredentialUser]] = []
+
     def make_provider(endpoint: CloudEndpoint) -> IdentityProvider:
         def discard(access: CloudCredentials, client: ClientInfo) -> None:
             revoker.add(access, client)
@@ -122,6 +125,8 @@ def open_openstack(
         identity = KeystoneIdentity(endpoint.endpoint, endpoint.upstream, cipher, projects, clock, discard)
         address, lifetime = endpoint.endpoint.address, settings.session_lifetime
         revoker = TokenRevoker(address, identity, reader, ActivityStore(activity), writer, clock, lifetime)
+        if endpoint.endpoint.application_credentials is not None:
+            credential_files.append((endpoint.endpoint.application_credentials, identity))
         limiter = ConcurrencyLimiter(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
         return IdentityProvider(identity, limiter, identity, revoker)
 
@@ -129,7 +134,7 @@ def open_openstack(
     observed = ObservedResources(reader, activity, writer.write)
     recorder = QueueingRecorder(engine, adopter, settings.zone)
     cloud = OpenStackCloud(endpoints, cipher, reader, observed, recorder, client_limits, clock, settings.zone)
-    collector = ReadingCollector(cloud, recorder, reader, clock, settings.zone, settings.session_idle)
+    collector = ReadingCollector(cloud, recorder, reader, clock, settings.zone, settings.session_idle, credential_files)
     return OpenStack(cloud, collector, providers, endpoints, engine, adopter)
 
 

@@ -4,15 +4,21 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
+from pathlib import Path
 from typing import Final, Protocol
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from cloudconsole.backends.openstack.secret_files import (
+    ApplicationCredential,
+    SecretFileError,
+    read_application_credentials,
+)
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import ClientInfo, Tenant
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser, Tenant
 from cloudconsole.core.pricing import clock_hour
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
@@ -38,6 +44,21 @@ COLLECTOR: Final = ClientInfo("127.0.0.1", "cloudconsole-collector")
 class ResourceReader(Protocol):
     async def record_resources(self, tenant: Tenant) -> float:
         """Read the tenant's resources for the billing record, and return until when that is enough."""
+
+
+class CredentialUser(Protocol):
+    """Logs in to one Keystone with application credentials."""
+
+    async def use_application_credential(
+        self, credential: ApplicationCredential, client: ClientInfo
+    ) -> FederatedUser | None:
+        """Return the user and project of a credential, or None if it is rejected."""
+
+    async def revoke(self, access: CloudCredentials, client: ClientInfo) -> None:
+        """Revoke the token."""
+
+
+CredentialFiles = Sequence[tuple[Path, CredentialUser]]
 
 
 class QueueingRecorder:
@@ -72,7 +93,7 @@ class QueueingRecorder:
 
 
 class ReadingCollector:
-    """Reads each project with a live session once per hour; whichever worker is first does it."""
+    """Reads each project with a live session or an application credential once per hour; the first worker does it."""
 
     def __init__(
         self,
@@ -82,6 +103,7 @@ class ReadingCollector:
         clock: Clock,
         zone: tzinfo,
         session_idle: int,
+        credential_files: CredentialFiles = (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cloud = cloud
@@ -90,11 +112,16 @@ class ReadingCollector:
         self._clock = clock
         self._zone = zone
         self._session_idle = session_idle
+        self._credential_files = credential_files
         self._monotonic = monotonic
         self._next_sweep = 0.0
         self._is_closed = False
         self._rejected: set[bytes] = set()
         """Sessions whose token the cloud has rejected."""
+        self._credential_tenants: dict[str, int] = {}
+        """The tenant of each application credential that was used."""
+        self._failed_credentials: dict[str, int] = {}
+        """The hour in which an application credential failed: it is tried again in the next one."""
         self.task: asyncio.Task[None] | None = None
         """The current task, or the last one."""
 
@@ -135,7 +162,12 @@ class ReadingCollector:
             # Workers read in different orders, so that they seldom read the same project at once.
             for tenant_id in random.sample(sorted(by_tenant), len(by_tenant)):
                 await self._read_with_any(by_tenant[tenant_id])
+            for file, user in self._credential_files:
+                for credential in read_application_credentials(file):
+                    await self._read_with_credential(credential, user)
             await self._recorder.record_pending()
+        except SecretFileError as problem:
+            log.warning("%s", problem)
         except ApiError as problem:
             log.warning("could not find projects to read: %r", problem.__cause__ or problem)
         except Exception:
@@ -146,7 +178,7 @@ class ReadingCollector:
         for id_hash, tenant in sessions:
             if id_hash in self._rejected:
                 continue
-            if await self._is_read(tenant):
+            if await self._is_read(tenant.id):
                 return
             try:
                 await self.read(tenant)
@@ -155,10 +187,29 @@ class ReadingCollector:
             else:
                 return
 
-    async def _is_read(self, tenant: Tenant) -> bool:
-        now = self._clock.now()
-        row = await self._reader.one(_LAST_READING, (tenant.id,))
-        return row is not None and row[0] is not None and row[0] >= clock_hour(now, self._zone).start
+    async def _read_with_credential(self, credential: ApplicationCredential, user: CredentialUser) -> None:
+        hour = clock_hour(self._clock.now(), self._zone).start
+        tenant_id = self._credential_tenants.get(credential.id)
+        if self._failed_credentials.get(credential.id) == hour or (tenant_id and await self._is_read(tenant_id)):
+            return
+        try:
+            found = await user.use_application_credential(credential, COLLECTOR)
+            if found is None:
+                self._failed_credentials[credential.id] = hour
+                log.warning("application credential %s is rejected, or its tenant is disabled", credential.id)
+                return
+            self._credential_tenants[credential.id] = found.tenant_id
+            if not await self._is_read(found.tenant_id):
+                await self.read(Tenant(found.tenant_id, found.username, found.credentials, COLLECTOR))
+            await user.revoke(found.credentials, COLLECTOR)
+        except ApiError as problem:
+            self._failed_credentials[credential.id] = hour
+            log.warning("could not use application credential %s: %s", credential.id, problem.error)
+
+    async def _is_read(self, tenant_id: int) -> bool:
+        row = await self._reader.one(_LAST_READING, (tenant_id,))
+        hour = clock_hour(self._clock.now(), self._zone).start
+        return row is not None and row[0] is not None and row[0] >= hour
 
     async def _unread(self) -> list[tuple[bytes, Tenant]]:
         now = self._clock.now()

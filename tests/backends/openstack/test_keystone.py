@@ -12,6 +12,7 @@ import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
+from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, rotate_keys
 from cloudconsole.core.ports import CloudCredentials, FederatedUser
 from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
@@ -289,6 +290,27 @@ def test_error_after_a_correct_password_is_not_a_rejection(
     keystone.respond_unscoped(projects, scoped_login)
     with pytest.raises(UpstreamFailed):
         keystone.log_in()
+
+
+def test_application_credential_gives_its_user_and_project(keystone: KeystoneHarness) -> None:
+    keystone.cloud.respond(*LOGIN, reply("login_default_project"))
+    credential = ApplicationCredential("an-id", "a-secret")
+    user = keystone.run(lambda identity: identity.use_application_credential(credential, CLIENT))
+    assert user is not None
+    assert (user.tenant_id, user.credentials.project_id) == (7, ACME)
+    (request,) = keystone.cloud.requests
+    assert request.body["auth"] == {
+        "identity": {
+            "methods": ["application_credential"],
+            "application_credential": {"id": "an-id", "secret": "a-secret"},
+        }
+    }
+
+
+def test_application_credential_rejected_by_keystone_has_no_user(keystone: KeystoneHarness) -> None:
+    keystone.cloud.respond(*LOGIN, reply("login_wrong_password"))
+    credential = ApplicationCredential("an-id", "a-secret")
+    assert keystone.run(lambda identity: identity.use_application_credential(credential, CLIENT)) is None
 
 
 def test_usernames_are_never_known_in_advance(keystone: KeystoneHarness) -> None:

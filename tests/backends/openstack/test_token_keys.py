@@ -11,7 +11,8 @@ import pytest
 from cryptography.fernet import Fernet
 
 from cloudconsole.backends.openstack import token_encryption_and_keys as module
-from cloudconsole.backends.openstack.token_encryption_and_keys import KeyFileError, TokenCipher, read_keys, rotate_keys
+from cloudconsole.backends.openstack.secret_files import SecretFileError
+from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, read_keys, rotate_keys
 
 GOOD = b"BkFX5Jqe6Gp_gH1DNPKCMNsdTyMm2A8ToU5AcCFPbFw="
 
@@ -46,7 +47,7 @@ def test_concurrent_creation_yields_one_key_file(file: Path) -> None:
 
 
 def test_file_cannot_be_created_in_a_missing_directory(file: Path) -> None:
-    with pytest.raises(KeyFileError, match="cannot be created: No such file"):
+    with pytest.raises(SecretFileError, match="cannot be created: No such file"):
         module.create_keys(file / "token-keys")
 
 
@@ -57,7 +58,7 @@ EMPTY = [(content, 0o600, "has no keys") for content in (b"", b" \t\n\n")]
 @pytest.mark.parametrize(("content", "mode", "message"), [*UNSAFE, *EMPTY])
 def test_unsafe_or_empty_file_is_rejected(file: Path, content: bytes, mode: int, message: str) -> None:
     write(file, content, mode)
-    with pytest.raises(KeyFileError, match=message):
+    with pytest.raises(SecretFileError, match=message):
         read_keys(file)
 
 
@@ -69,7 +70,7 @@ def test_file_may_be_group_readable(file: Path, mode: int) -> None:
 
 def test_missing_file_or_directory_cannot_be_read(file: Path) -> None:
     for path, reason in ((file, "No such file"), (file.parent, "Is a directory")):
-        with pytest.raises(KeyFileError, match=f"cannot be read: {reason}"):
+        with pytest.raises(SecretFileError, match=f"cannot be read: {reason}"):
             read_keys(path)
 
 
@@ -78,7 +79,7 @@ def test_missing_file_or_directory_cannot_be_read(file: Path) -> None:
 )
 def test_malformed_key_is_rejected_and_not_quoted(file: Path, line: bytes) -> None:
     write(file, GOOD + b"\n" + line + b"\n")
-    with pytest.raises(KeyFileError, match="key 2 in") as error:
+    with pytest.raises(SecretFileError, match="key 2 in") as error:
         read_keys(file)
     assert line.decode("latin-1") not in str(error.value)
 
@@ -148,13 +149,13 @@ def test_waiting_rotation_keeps_the_key_of_the_one_before(
 
 def test_malformed_file_is_not_rotated(file: Path) -> None:
     write(file, b"garbled")
-    with pytest.raises(KeyFileError):
+    with pytest.raises(SecretFileError):
         rotate_keys(file)
     assert file.read_bytes() == b"garbled"
 
 
 def test_rotation_without_a_file_is_rejected(file: Path) -> None:
-    with pytest.raises(KeyFileError, match="there are no token keys"):
+    with pytest.raises(SecretFileError, match="there are no token keys"):
         rotate_keys(file)
     assert not file.exists()
 
@@ -187,7 +188,7 @@ def test_garbage_decrypts_to_none(file: Path, encrypted: bytes) -> None:
 
 def test_invalid_key_file_is_rejected_at_start(file: Path) -> None:
     write(file, b"garbled")
-    with pytest.raises(KeyFileError):
+    with pytest.raises(SecretFileError):
         TokenCipher(file)
 
 

@@ -74,6 +74,8 @@ class BillingContext(NamedTuple):
     """Periods of which everything is recorded."""
     hour_end: int
     """The end of the hour of `second`."""
+    is_current: bool
+    """Whether what runs now is known, from this hour or the one before."""
     expires_at: int
     """When costs may change without a change of the record."""
 
@@ -119,4 +121,5 @@ async def read_context(snapshot: Snapshot, owner: int, now: int, zone: tzinfo) -
     books = Books(await snapshot.all(_PRICES), state.closings, keys, second)
     upcoming = await snapshot.one(_NEXT, (owner, second)) or (None,)
     expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
-    return BillingContext(second, calendar, zone, keys, books, known, hour_end, expires_at)
+    is_current = hour_end >= calendar.span_at(now).hour_start(now)
+    return BillingContext(second, calendar, zone, keys, books, known, hour_end, is_current, expires_at)

@@ -118,13 +118,11 @@ class RecordedCosts:
         hourly = sum(
             cost_of(key, amounts, context.books.present, moment.now) for key, amounts in history.running.items()
         )
-        # Without a reading in this hour or the one before, what runs now is unknown.
-        is_present = context.hour_end >= context.calendar.span_at(moment.second).hour_start(moment.second)
         record = Forecast(
             month.label,
             format_amount(so_far) if context.is_known(month) else None,
-            format_amount(hourly * left) if is_present else None,
-            format_amount(so_far + hourly * left) if is_present else None,
+            format_amount(hourly * left) if context.is_current else None,
+            format_amount(so_far + hourly * left) if context.is_current else None,
             left,
             is_complete=context.is_complete(month, moment.second),
         )

@@ -230,7 +230,8 @@ class CostRowReader:
                 costs.append((Segment(key, moment, moment, 0, Amounts(), 0), int(correction), event, False))
         for key, entries in by_key.items():
             for segment in joined(segments(key, entries, self._prices_of(key), self._context.calendar), self._breaks):
-                is_running = segment.end == self._context.hour_end and _runs(entries)
+                is_last = self._context.is_current and segment.end == self._context.hour_end
+                is_running = is_last and _runs(entries)
                 costs.append((segment, segment.cost, "", is_running))
         costs.sort(key=lambda cost: (cost[0].start, cost[0].key.kind, cost[0].key.node_id or 0))
         name = str(found[-1][10])

@@ -26,6 +26,8 @@ class Endpoint(Struct, frozen=True):
     """The project for users who have several and no default one."""
     ca_file: Path | None = None
     """CA certificates instead of the system's."""
+    application_credentials: Path | None = None
+    """A file of credentials that projects have given, to read their resources without a session."""
 
     def may_use(self, region: str) -> bool:
         return not self.regions or region in self.regions

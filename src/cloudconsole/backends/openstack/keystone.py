@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from datetime import datetime
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from cloudconsole.backends.openstack.client import OpenStackClient, UpstreamResponse
 from cloudconsole.backends.openstack.config import Endpoint
+from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser, Services
@@ -21,6 +22,9 @@ from cloudconsole.spec.errors import NoProject, UpstreamTimeout
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,128}\Z")]
 """An id that is safe in a URL path."""
 Name = Annotated[str, Meta(min_length=1)]
+
+
+Result = TypeVar("Result")
 
 
 class Domain(Struct):
@@ -187,9 +191,22 @@ class KeystoneIdentity:
         """Authenticate with at most three requests; raise `NoProject` if the user has no usable project."""
         if not is_plain(username):
             return None
+        return await self._in_time(self._authenticate(username, password, client))
+
+    async def use_application_credential(
+        self, credential: ApplicationCredential, client: ClientInfo
+    ) -> FederatedUser | None:
+        """Return the user and project of an application credential, or None if Keystone rejects it."""
+        method = {"application_credential": credential._asdict()}
+        response = await self._in_time(self._request_token(method, client, expected=401))
+        if response.status == 401:
+            return None
+        return await self._user_of(response, client)
+
+    async def _in_time(self, work: Coroutine[Any, Any, Result]) -> Result:
         try:
             async with asyncio.timeout(self._upstream.action_seconds):
-                return await self._authenticate(username, password, client)
+                return await work
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
 
@@ -212,7 +229,10 @@ class KeystoneIdentity:
             response = await self._request_token({"token": {"id": secret}}, client, scope=scope, expected=403)
             if response.status == 403:
                 raise NoProject
-            secret, token = self._parse_token(response)
+        return await self._user_of(response, client)
+
+    async def _user_of(self, response: UpstreamResponse, client: ClientInfo) -> FederatedUser | None:
+        secret, token = self._parse_token(response)
         if token.project is None:
             raise self._upstream.invalid_response(response, "a project-scoped token without a project")
         return await self._federated_user(secret, token, token.project, client)

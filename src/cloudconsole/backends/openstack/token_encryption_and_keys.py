@@ -13,33 +13,18 @@ from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from cloudconsole.store.base import StoreError
-
-MAX_BYTES: Final = 64 * 1024
-FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
-"""A group may read the file, as is common for container secrets."""
-
-
-class KeyFileError(StoreError):
-    """The key file cannot be used; the message says why and how to fix it."""
+from cloudconsole.backends.openstack.secret_files import SecretFileError, read_secret_file
 
 
 def read_keys(file: Path) -> list[bytes]:
-    """Return the keys, newest first; raise `KeyFileError` if they cannot be used."""
-    try:
-        with file.open("rb") as opened:
-            status, content = os.fstat(opened.fileno()), opened.read(MAX_BYTES + 1)
-    except OSError as problem:
-        raise KeyFileError(f"the token keys in {file} cannot be read: {problem.strerror}") from problem
-    if status.st_mode & FOR_OTHERS:
-        raise KeyFileError(f"other users have access to the token keys in {file}: chmod 600 {file}")
-    keys = content.split()
+    """Return the keys, newest first; raise `SecretFileError` if they cannot be used."""
+    keys = read_secret_file(file, "token keys").split()
     if not keys:
-        raise KeyFileError(f"{file} has no keys: restore the file, or remove it, which ends all federated sessions")
+        raise SecretFileError(f"{file} has no keys: restore the file, or remove it, which ends all federated sessions")
     for number, key in enumerate(keys, start=1):
         if not _is_key(key):
             # Not the key itself: it may be valid except for one character.
-            raise KeyFileError(
+            raise SecretFileError(
                 f"key {number} in {file} is not a valid Fernet key: restore the file, or remove that line"
             )
     return keys
@@ -54,7 +39,7 @@ def create_keys(file: Path) -> None:
     except FileExistsError:
         return
     except OSError as problem:
-        raise KeyFileError(f"the token keys in {file} cannot be created: {problem.strerror}") from problem
+        raise SecretFileError(f"the token keys in {file} cannot be created: {problem.strerror}") from problem
 
 
 def rotate_keys(file: Path) -> None:
@@ -67,9 +52,9 @@ def rotate_keys(file: Path) -> None:
                 beside.replace(file)
     except FileNotFoundError as problem:
         text = f"there are no token keys in {file}: a console with a Keystone endpoint creates them at start"
-        raise KeyFileError(text) from problem
+        raise SecretFileError(text) from problem
     except OSError as problem:
-        raise KeyFileError(f"the token keys in {file} cannot be rotated: {problem.strerror}") from problem
+        raise SecretFileError(f"the token keys in {file} cannot be rotated: {problem.strerror}") from problem
 
 
 def _is_key(key: bytes) -> bool:
@@ -128,7 +113,7 @@ class TokenCipher:
     """Encrypts with the newest key, decrypts with all, and reloads the key file when it changes."""
 
     def __init__(self, file: Path, seconds: Callable[[], float] = time.monotonic) -> None:
-        """Create the keys if there are none; raise `KeyFileError` if they cannot be used."""
+        """Create the keys if there are none; raise `SecretFileError` if they cannot be used."""
         self._file = file
         self._seconds = seconds
         self._checked_at = seconds()
@@ -167,7 +152,7 @@ class TokenCipher:
         self._stamp = stamp
         try:
             self._keys = _fernet(read_keys(self._file))
-        except (KeyFileError, OSError) as problem:
+        except (SecretFileError, OSError) as problem:
             log.warning("keeping the previous token keys: %s", problem)
             return False
         return True

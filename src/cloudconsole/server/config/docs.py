@@ -45,6 +45,7 @@ interface = "public"         # or internal, admin: which service endpoints to us
 regions = ["RegionOne"]      # default: all regions in a user's catalog
 project = "main"             # for users with several projects and no default; default: reject them
 # ca_file = "/etc/cloudconsole/ca.pem"  # default: the system's certificates
+# application_credentials = "/etc/cloudconsole/application-credentials"  # to record costs without a session
 
 [[identity]]
 address = "https://console.example.com/v3"

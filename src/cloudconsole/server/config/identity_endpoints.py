@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cloudconsole.backends.openstack.config import Endpoint
+from cloudconsole.backends.openstack.secret_files import SecretFileError, read_application_credentials
 from cloudconsole.core.identity_urls_and_projects import normalise_region
 from cloudconsole.server.config.types import FILE, IDENTITY_ADDRESS, Choice, ListOf, SettingType, Word
 
@@ -96,6 +97,15 @@ def _trusted(text: str) -> Path:
     return FILE.from_text(text)  # type: ignore[no-any-return]
 
 
+def _credentials(text: str) -> Path:
+    file: Path = FILE.from_text(text)
+    try:
+        read_application_credentials(file)
+    except SecretFileError as problem:
+        raise ValueError(str(problem)) from None
+    return file
+
+
 def _listed(*names: str) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -108,6 +118,9 @@ _FIELDS: Final[dict[str, dict[str, SettingType]]] = {
         "regions": ListOf(Word(_name, "REGION", "a region name", "RegionOne")),
         "project": Word(_name, "NAME", "a project name", "main"),
         "ca_file": Word(_trusted, "FILE", "a PEM file of certificates", "/etc/cloudconsole/ca.pem"),
+        "application_credentials": Word(
+            _credentials, "FILE", "a file of application credentials", "/etc/cloudconsole/application-credentials"
+        ),
     },
 }
 """Fields of each kind besides address and kind."""

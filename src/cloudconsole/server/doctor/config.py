@@ -162,7 +162,8 @@ def check_token_keys(case: DoctorContext) -> Iterator[Finding]:
         yield ok("not needed: no Keystone identity endpoint")
         return
     # Imported here: only needed with OpenStack.
-    from cloudconsole.backends.openstack.token_encryption_and_keys import FOR_OTHERS, KeyFileError, read_keys
+    from cloudconsole.backends.openstack.secret_files import FOR_OTHERS, SecretFileError
+    from cloudconsole.backends.openstack.token_encryption_and_keys import read_keys
 
     file = settings.token_key_file
     if not file.exists():
@@ -170,7 +171,7 @@ def check_token_keys(case: DoctorContext) -> Iterator[Finding]:
         return
     try:
         keys = read_keys(file)
-    except KeyFileError as error:
+    except SecretFileError as error:
         is_open = file.is_file() and file.stat().st_mode & FOR_OTHERS
         command = shell("chmod", "600", file) if is_open else ""
         yield problem(str(error), "cloudconsole serve does not start with it", command)
