@@ -21,8 +21,9 @@ from cloudconsole.spec.records import field_doc
 
 MAX_PAGE: Final = 1000
 
-# Not `$`, which in Python also matches before a final line break.
-_NO_CONTROLS: Final = r"^[^\u0000-\u001f\u007f-\u009f]*(?![\s\S])"
+_END: Final = r"(?![\s\S])"
+"""The end of a text. In Python, `$` also matches before a final line break."""
+_NO_CONTROLS: Final = rf"^[^\u0000-\u001f\u007f-\u009f]*{_END}"
 
 
 class DomainsParameters(Struct, frozen=True):
@@ -191,6 +192,11 @@ class ConsumptionsParameters(Struct, frozen=True):
         ),
     ] = ""
 
+
+ExportFormat = Literal["focus", "csv"]
+
+MONTH: Final = rf"^(19[7-9][0-9]|[2-8][0-9]{{3}}|9[0-8][0-9]{{2}}|99[0-8][0-9]|999[0-8])-(0[1-9]|1[0-2]){_END}"
+"""A month from 1970-01 to 9998-12."""
 
 _RULE: Final = (
     "The same rule as that of GetConsumptionsEstimated: each resource costs the full hourly price in every clock hour "

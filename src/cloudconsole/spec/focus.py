@@ -7,13 +7,18 @@ from typing import Final, NamedTuple
 from cloudconsole.spec.records import BillableType
 
 
+class Issuer(NamedTuple):
+    """Who bills, and in which currency."""
+
+    provider: str
+    currency: str
+
+
 class Charge(NamedTuple):
     """The cost of some hours of a resource, or a correction; times are seconds since the epoch."""
 
-    account_id: str
-    account_name: str
-    provider: str
-    currency: str
+    account: str
+    issuer: Issuer
     invoice_id: str
     month_start: int
     month_end: int
@@ -78,9 +83,9 @@ def _sku(charge: Charge) -> str:
 
 _COLUMNS_1_2: Final[dict[str, Column]] = {
     "BilledCost": lambda charge: charge.amount,
-    "BillingAccountId": lambda charge: charge.account_id,
-    "BillingAccountName": lambda charge: charge.account_name,
-    "BillingCurrency": lambda charge: charge.currency,
+    "BillingAccountId": lambda charge: charge.account,
+    "BillingAccountName": lambda charge: charge.account,
+    "BillingCurrency": lambda charge: charge.issuer.currency,
     "BillingPeriodEnd": lambda charge: _time(charge.month_end),
     "BillingPeriodStart": lambda charge: _time(charge.month_start),
     "ChargeCategory": lambda _: "Usage",
@@ -96,18 +101,18 @@ _COLUMNS_1_2: Final[dict[str, Column]] = {
     "ContractedUnitPrice": _of_hours(lambda charge: charge.unit_price),
     "EffectiveCost": lambda charge: charge.amount,
     "InvoiceId": lambda charge: charge.invoice_id,
-    "InvoiceIssuerName": lambda charge: charge.provider,
+    "InvoiceIssuerName": lambda charge: charge.issuer.provider,
     "ListCost": lambda charge: charge.amount,
     "ListUnitPrice": _of_hours(lambda charge: charge.unit_price),
     "PricingCategory": _of_hours(lambda _: "Standard"),
-    "PricingCurrency": lambda charge: charge.currency,
+    "PricingCurrency": lambda charge: charge.issuer.currency,
     "PricingCurrencyContractedUnitPrice": _of_hours(lambda charge: charge.unit_price),
     "PricingCurrencyEffectiveCost": lambda charge: charge.amount,
     "PricingCurrencyListUnitPrice": _of_hours(lambda charge: charge.unit_price),
     "PricingQuantity": _of_hours(_quantity),
     "PricingUnit": _of_hours(lambda _: "Hours"),
-    "ProviderName": lambda charge: charge.provider,
-    "PublisherName": lambda charge: charge.provider,
+    "ProviderName": lambda charge: charge.issuer.provider,
+    "PublisherName": lambda charge: charge.issuer.provider,
     "RegionId": lambda charge: charge.region,
     "RegionName": lambda charge: charge.region,
     "ResourceId": lambda charge: charge.resource_id,

@@ -21,6 +21,7 @@ from cloudconsole.server.config.types import BUILT_IN, Choice, ListenAddress, Li
 from cloudconsole.server.ip_addresses import Network, is_loopback
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.extensions import EXTENSIONS
+from cloudconsole.spec.focus import Issuer
 from cloudconsole.spec.installed_extensions import installed_extensions
 from cloudconsole.store.base import Store
 from cloudconsole.store.sqlite.store import SqliteStore
@@ -111,7 +112,7 @@ SERVED: Final = "Access"
 SESSIONS: Final = "Sessions and passwords"
 LIMITS: Final = "Limits"
 OPENSTACK: Final = "OpenStack"
-MONEY: Final = "Currency and time zone"
+BILLING: Final = "Billing and time zone"
 LOGS: Final = "Logs and metrics"
 
 
@@ -229,8 +230,11 @@ class Settings:
         "file of the token encryption keys; token-keys in the data directory unless set",
     )
 
-    currency: str = _setting("CNY", MONEY, types.CURRENCY, "currency of all amounts")
-    time_zone: str = _setting("UTC", MONEY, types.TIME_ZONE, "time zone of the billing hour and of news dates")
+    currency: str = _setting("CNY", BILLING, types.CURRENCY, "currency of all amounts")
+    provider: str = _setting(
+        "Cloud Console", BILLING, types.PROVIDER, "provider, publisher and issuer of invoices in exported costs"
+    )
+    time_zone: str = _setting("UTC", BILLING, types.TIME_ZONE, "time zone of the billing hour and of news dates")
 
     access_log: bool = _setting(False, LOGS, Switch(), "log every request")
     log_format: str = _setting(
@@ -268,6 +272,10 @@ class Settings:
     @property
     def zone(self) -> tzinfo:
         return ZoneInfo(self.time_zone)
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer(self.provider, self.currency)
 
     @property
     def password_policy(self) -> PasswordPolicy:

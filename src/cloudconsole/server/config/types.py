@@ -183,6 +183,10 @@ def _currency(text: str) -> str | None:
     return text if re.fullmatch(r"[A-Z]{3}", text) else None
 
 
+def _name(text: str) -> str | None:
+    return text if text.strip() and text.isprintable() and len(text) <= 255 else None
+
+
 def _database(text: str) -> str | None:
     if not text.startswith(("postgresql://", "postgres://")) or "\0" in text:
         return None
@@ -217,3 +221,4 @@ EXTENSION: Final = Word(_extension, "NAME", "built-in or the name of an action",
 NETWORK: Final = Word(_network, "NETWORK", "an IP address or network", "10.0.0.0/8")
 TIME_ZONE: Final = Word(_time_zone, "ZONE", "a time zone name", "UTC", "Asia/Shanghai")
 CURRENCY: Final = Word(_currency, "CODE", "an ISO 4217 code", "CNY", "USD")
+PROVIDER: Final = Word(_name, "NAME", "a name of 1 to 255 printable characters", "Example Cloud")

@@ -24,9 +24,14 @@ def test_focus_and_csv_have_the_same_costs(admin: Run) -> None:
         assert Decimal(row["unit_price"]) * int(row["hours"]) == Decimal(row["amount"])
 
 
-def test_one_tenant_and_another_provider(admin: Run) -> None:
-    rows = exported(admin, "--tenant", "demo", "--provider", "Example Cloud")
-    assert {(row["BillingAccountName"], row["InvoiceIssuerName"]) for row in rows} == {("demo", "Example Cloud")}
+def test_one_tenant_and_another_provider(admin: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def issuers(*options: str) -> set[tuple[str, str]]:
+        rows = exported(admin, "--tenant", "demo", *options)
+        return {(row["BillingAccountId"], row["InvoiceIssuerName"]) for row in rows}
+
+    monkeypatch.setenv("CLOUDCONSOLE_PROVIDER", "Example Cloud")
+    assert issuers() == {("demo", "Example Cloud")}
+    assert issuers("--provider", "Another Cloud") == {("demo", "Another Cloud")}
 
 
 @pytest.mark.parametrize(
@@ -34,6 +39,9 @@ def test_one_tenant_and_another_provider(admin: Run) -> None:
     [
         (("--month", "2026-13"), "must be a month"),
         (("--month", "2026-1"), "must be a month"),
+        (("--month", "9999-12"), "must be a month"),
+        (("--month", "2026-10\n"), "must be a month"),
+        (("--month", "2026-10", "--provider", ""), "--provider"),
         ((), "--month"),
         (("--month", "2026-10", "--format", "xml"), "--format"),
     ],
