@@ -5,6 +5,8 @@ from datetime import date
 from random import Random
 from typing import Any, Final
 
+from cloudconsole.spec.extensions import MONTH
+
 Schema = dict[str, Any]
 
 ODD_TEXTS: Final = (
@@ -83,6 +85,8 @@ class Values:
                 return {name: self.valid(schema["properties"][name]) for name in chosen}
             case "string" if schema.get("format") == "date":
                 return str(date.fromordinal(self._rng.randint(1, date.max.toordinal())))
+            case "string" if schema.get("pattern") == MONTH:
+                return f"{self._rng.randint(1970, 9998)}-{self._rng.randint(1, 12):02}"
             case "string":
                 return self._matching_text(schema)
             case "integer":

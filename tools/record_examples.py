@@ -32,6 +32,7 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         ],
         "hours": 48,
     },
+    "GetCostExport": {"month": "2026-10", "format": "csv", "limit": 2},
 }
 NOW: Final = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 MAX_ITEMS: Final = 3

@@ -16,6 +16,7 @@ from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB, Kind
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.transaction import operator_transaction
+from cloudconsole.spec.focus import Issuer
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
 from cloudconsole.store import counters
 from cloudconsole.store.base import Reader
@@ -27,6 +28,7 @@ from tests.stores import run, wait_for_replicas
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 NORTH, SOUTH = 1, 2
 NODE_NAMES = {NORTH: "north", SOUTH: "south"}
+ISSUER = Issuer("Example Cloud", "EUR")
 ONE = 10**9
 """One unit of the currency, in billionths."""
 

@@ -54,6 +54,7 @@ FAULTS = [
     Fault("any period", "extensions.costs.period", before=replace_day),
     Fault("a bill as number", f"extensions.{REPORT}", put(REPORT, 0, "total", value=5)),
     Fault("a forecast as number", "extensions.GetForecast", put("GetForecast", "total", value=5)),
+    Fault("an export without its next page", "extensions.GetCostExport", put("GetCostExport", "next_marker", value=5)),
     Fault("an extension that works is not listed", "extensions.unlisted", listing(DOMAINS)),
     Fault("a domain without text", f"extensions.{DOMAINS}", put(DOMAINS, 0, "status", value=5)),
     Fault("a price as number", f"extensions.{PRICES}", put(PRICES, 0, "price", value=0.012)),

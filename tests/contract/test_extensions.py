@@ -17,9 +17,18 @@ EXTENSIONS = [
     "GetConsumptionsByQuery",
     "GetBillingReportList4NearlyYear",
     "GetForecast",
+    "GetCostExport",
 ]
-FIELDS: dict[str, dict[str, Any]] = {"GetEstimate": {"items": '[{"res_type":"floating_ip"}]'}}
-"""Required parameters, as in a form."""
+FIELDS: dict[str, dict[str, Any]] = {
+    "GetEstimate": {"items": [{"res_type": "floating_ip"}]},
+    "GetCostExport": {"month": "2026-10"},
+}
+"""Required parameters."""
+
+
+def form_fields(action: str) -> dict[str, str]:
+    fields = FIELDS.get(action, {})
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in fields.items()}
 
 
 def test_get_lists_all_built_in_extensions(client: ApiClient) -> None:
@@ -29,9 +38,8 @@ def test_get_lists_all_built_in_extensions(client: ApiClient) -> None:
 @pytest.mark.parametrize("action", EXTENSIONS)
 def test_form_bodies_and_extra_fields_get_the_same_response(demo: ApiClient, action: str) -> None:
     fields = FIELDS.get(action, {})
-    as_json = {name: json.loads(value) for name, value in fields.items()}
-    plain, form = demo.call(action, **as_json), demo.call(action, as_form=True, **fields)
-    extra = demo.call(action, **as_json, domainId="x", nested={"a": [None, 1.5]})
+    plain, form = demo.call(action, **fields), demo.call(action, as_form=True, **form_fields(action))
+    extra = demo.call(action, **fields, domainId="x", nested={"a": [None, 1.5]})
     assert (plain.status, plain.body) == (200, form.body)
     assert plain.body == extra.body
 
@@ -51,7 +59,7 @@ def test_the_setting_chooses_the_extensions(
     assert client.open().data["extensions"] == listed
     client.login("demo", "console-demo")
     for action in EXTENSIONS:
-        reply = client.call(action, as_form=True, **FIELDS.get(action, {}))
+        reply = client.call(action, as_form=True, **form_fields(action))
         expected = (200, None) if action in listed else (404, "unknown_action")
         assert (reply.status, reply.envelope.get("error")) == expected
     documented = client.send("GET", "/openapi.json").envelope["x-actions"]
@@ -243,3 +251,53 @@ def test_consumptions_of_a_period(demo: ApiClient, as_form: bool) -> None:
 def test_invalid_periods_are_rejected(demo: ApiClient, as_form: bool, field: str, value: object) -> None:
     reply = demo.call("GetConsumptionsByQuery", as_form=as_form, **{field: value})
     assert (reply.status, reply.envelope["error"], reply.envelope["field"]) == (400, "invalid_field", field)
+
+
+# GetCostExport
+
+
+@as_json_and_form
+@pytest.mark.parametrize("columns", ["focus", "csv"])
+def test_a_cost_export_comes_in_pages(demo: ApiClient, as_form: bool, columns: str) -> None:
+    fields = {"month": "2026-10", "format": columns}
+    whole = demo.call("GetCostExport", as_form=as_form, **fields, limit=1000).data
+    assert whole["next_marker"] is None
+    assert len(whole["rows"]) > 3
+    for size in (1, 3, len(whole["rows"]), len(whole["rows"]) - 1):
+        rows: list[list[str]] = []
+        marker: str | None = ""
+        while marker is not None:
+            page = demo.call("GetCostExport", as_form=as_form, **fields, limit=size, marker=marker).data
+            assert page["columns"] == whole["columns"]
+            assert 0 < len(page["rows"]) <= size
+            rows, marker = rows + page["rows"], page["next_marker"]
+        assert rows == whole["rows"]
+
+
+@pytest.mark.parametrize("month", ["1970-01", "2025-12", "2026-12", "9998-12"])
+def test_other_months_have_no_rows(demo: ApiClient, month: str) -> None:
+    data = demo.call("GetCostExport", month=month).data
+    assert (data["columns"][0], data["rows"], data["next_marker"]) == ("BilledCost", [], None)
+
+
+@as_json_and_form
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(
+            ("month", month)
+            for month in ("2026-13", "2026-1", "1969-12", "9999-01", "2026-10\n", "٢٠٢٦-10", "2026-10-01")
+        ),
+        ("format", "xml"),
+        ("limit", 1001),
+        ("marker", "x\0"),
+    ],
+)
+def test_invalid_exports_are_rejected(demo: ApiClient, as_form: bool, field: str, value: object) -> None:
+    reply = demo.call("GetCostExport", as_form=as_form, **{"month": "2026-10", field: value})
+    assert (reply.status, reply.envelope["error"], reply.envelope["field"]) == (400, "invalid_field", field)
+
+
+def test_an_export_requires_a_month(demo: ApiClient) -> None:
+    reply = demo.call("GetCostExport")
+    assert (reply.status, reply.envelope["error"], reply.envelope["field"]) == (400, "missing_field", "month")

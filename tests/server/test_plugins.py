@@ -319,7 +319,7 @@ def test_doctor_tells_what_is_on_and_what_cannot_be(install: Install) -> None:
         return [(finding.level, finding.text) for finding in check_extensions(case)]
 
     assert findings("GetGood", "GetPrices") == [
-        ("ok", "1 of 7 built-in extensions are on"),
+        ("ok", "1 of 8 built-in extensions are on"),
         ("ok", "GetBad of bad 1.2 is installed, but not on"),
         ("ok", "GetGood of good 1.2 is on"),
         ("warning", "GetNews of good 1.2 is never used: the console has an action of this name itself"),

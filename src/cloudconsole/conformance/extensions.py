@@ -20,6 +20,7 @@ from cloudconsole.spec.extensions import (
     EXTENSIONS,
     GET_BILLING_REPORT,
     GET_CONSUMPTIONS,
+    GET_COST_EXPORT,
     GET_DOMAINS,
     GET_ESTIMATE,
     GET_PRICES,
@@ -35,7 +36,10 @@ DOMAINS: Final = f"actions: {GET_DOMAINS.name}"
 PRICES: Final = f"actions: {GET_PRICES.name}"
 ESTIMATE: Final = f"actions: {GET_ESTIMATE.name}"
 COSTS: Final = f"actions: {GET_CONSUMPTIONS.name}"
-FIELDS: Final[dict[str, dict[str, Any]]] = {GET_ESTIMATE.name: {"items": [{"res_type": "floating_ip", "count": 2}]}}
+FIELDS: Final[dict[str, dict[str, Any]]] = {
+    GET_ESTIMATE.name: {"items": [{"res_type": "floating_ip", "count": 2}]},
+    GET_COST_EXPORT.name: {"month": "2026-10"},
+}
 """Required parameters."""
 MAX_COMPARED: Final = 3
 """Domains that are fetched one by one, to limit the number of requests."""
@@ -111,7 +115,7 @@ def domains_details(console: CheckContext) -> None:
 @checks.must("extensions.domains.limit", DOMAINS, _check_id(GET_DOMAINS))
 def domains_limit(console: CheckContext) -> None:
     """A limit that is not an integer from 1 to 1000 is an invalid field."""
-    for limit in (0, MAX_PAGE + 1, 1.5, "many"):
+    for limit in (0, MAX_PAGE + 1, 1.5):
         response = console.main.call(GET_DOMAINS.name, "JSON", {"limit": limit})
         check_rejected(response, InvalidField, "limit", after=json_line(limit))
 
@@ -171,7 +175,7 @@ def estimate_unknown(console: CheckContext) -> None:
     flavor = {"res_type": "instance", "flavor": "no such flavor"}
     node = {"res_type": "loadbalance", "region": "no such node"}
     errors: list[tuple[Any, type[ApiError]]] = [([flavor], FlavorNotFound), ([node], NodeNotFound)]
-    invalid: list[Any] = [[], [{"res_type": "keypair"}], [{"res_type": "volume", "size": 0}], 5]
+    invalid: list[Any] = [[], [{"res_type": "keypair"}], [{"res_type": "volume", "size": 0}]]
     for items, error in errors + [(items, InvalidField) for items in invalid]:
         response = console.main.call(GET_ESTIMATE.name, "JSON", {"items": items})
         check_rejected(response, error, "items", after=json_line(items))
@@ -225,7 +229,8 @@ def _response(console: CheckContext, action: Action, form: BodyForm) -> RawRespo
     if action.name not in _listed(console):
         raise CheckSkipped("the console does not list it")
     fields = {
-        name: json_line(value) if form == "form" else value for name, value in FIELDS.get(action.name, {}).items()
+        name: json_line(value) if form == "form" and not isinstance(value, str) else value
+        for name, value in FIELDS.get(action.name, {}).items()
     }
     return console.once(f"{action.name} {form}", lambda: console.main.call(action.name, form, fields))
 

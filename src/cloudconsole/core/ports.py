@@ -16,12 +16,13 @@ from cloudconsole.core.resources import Role
 from cloudconsole.spec.extension_records import (
     Consumption,
     ConsumptionSummaryItem,
+    CostExport,
     DomainItem,
     Forecast,
     MonthlyBill,
     PriceItem,
 )
-from cloudconsole.spec.extensions import ConsumptionsParameters
+from cloudconsole.spec.extensions import ConsumptionsParameters, CostExportParameters
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits
 
 Record = TypeVar("Record")
@@ -172,6 +173,8 @@ class Costs(Protocol):
     ) -> CacheableResult[list[Consumption]]: ...
 
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]: ...
+
+    async def export(self, tenant: Tenant, parameters: CostExportParameters) -> CacheableResult[CostExport]: ...
 
 
 class Ports(Struct, frozen=True):

@@ -112,7 +112,7 @@ class Console:
         content = EmbeddedContent(reader, clock, settings.zone)
         store_access = (reader, clock, settings.zone)
         read_cloud = None if self._openstack is None else self._openstack.collector.read
-        costs = RecordedCosts(*store_access, read_cloud)
+        costs = RecordedCosts(*store_access, settings.issuer, read_cloud)
         ports = Ports(cloud, content, StoredPriceCatalog(*store_access), costs, clock)
         handlers = enabled_handlers(settings)
         revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)

@@ -54,6 +54,11 @@ EXTENSION_HANDLERS: Final[dict[str, Handler]] = {
         ),
         Handler(spec.GET_BILLING_REPORT, lambda ports, tenant, _: ports.costs.report(tenant), of_cloud_user),
         Handler(spec.GET_FORECAST, lambda ports, tenant, _: ports.costs.forecast(tenant), of_cloud_user),
+        Handler(
+            spec.GET_COST_EXPORT,
+            lambda ports, tenant, parameters: ports.costs.export(tenant, parameters),
+            of_cloud_user,
+        ),
     )
 }
 

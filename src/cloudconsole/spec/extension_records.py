@@ -170,3 +170,11 @@ class Forecast(Struct, frozen=True):
     total: Annotated[_Amount, field_doc("`so_far` + `rest`.", unit="currency")]
     hours_left: Annotated[int, field_doc("Hours of the month after the current one.")]
     is_complete: Annotated[bool, field_doc("Whether all of the month so far is recorded.")] = field(name="complete")
+
+
+class CostExport(Struct, frozen=True):
+    """`data` of GetCostExport: one page of rows."""
+
+    columns: Annotated[list[str], field_doc("The names of the columns, the same on every page.")]
+    rows: Annotated[list[list[str]], field_doc("The values of each row, in the order of `columns`.")]
+    next_marker: Annotated[str | None, field_doc("`marker` of the next page; null on the last page.")]

@@ -10,6 +10,7 @@ from cloudconsole.spec.errors import FlavorNotFound, NodeNotFound
 from cloudconsole.spec.extension_records import (
     Consumption,
     ConsumptionSummaryItem,
+    CostExport,
     DomainItem,
     Estimate,
     Forecast,
@@ -198,6 +199,26 @@ ExportFormat = Literal["focus", "csv"]
 MONTH: Final = rf"^(19[7-9][0-9]|[2-8][0-9]{{3}}|9[0-8][0-9]{{2}}|99[0-8][0-9]|999[0-8])-(0[1-9]|1[0-2]){_END}"
 """A month from 1970-01 to 9998-12."""
 
+
+class CostExportParameters(Struct, frozen=True):
+    month: Annotated[str, Meta(pattern=MONTH, description="The month, `YYYY-MM`, from 1970-01 to 9998-12.")]
+    format: Annotated[
+        ExportFormat,
+        Meta(description="`focus` for the columns of FOCUS 1.2, `csv` for fewer of our own; `focus` unless given."),
+    ] = "focus"
+    limit: Annotated[
+        int, Meta(ge=1, le=MAX_PAGE, description=f"Maximum number of rows, 1 to {MAX_PAGE}; 100 unless given.")
+    ] = 100
+    marker: Annotated[
+        str,
+        Meta(
+            max_length=128,
+            pattern=_NO_CONTROLS,
+            description="`next_marker` of the previous page; absent for the first page.",
+        ),
+    ] = ""
+
+
 _RULE: Final = (
     "The same rule as that of GetConsumptionsEstimated: each resource costs the full hourly price in every clock hour "
     "in which it existed, with its size and node at its last moment in that hour, at the price then in force."
@@ -253,6 +274,24 @@ GET_FORECAST = Action(
         "clouds without a record they are null.",
     ),
 )
+GET_COST_EXPORT = Action(
+    name="GetCostExport",
+    purpose=Text(
+        "What each resource has cost in a month, as rows of a CSV file, in pages.",
+        "某月各资源的费用，以 CSV 文件的行分页返回。",
+    ),
+    record=CostExport,
+    success=Text("Cost export.", "获取费用导出成功"),
+    parameters=CostExportParameters,
+    notes=(
+        "The rows are those that the operator exports for the tenant. `focus` has the columns of FOCUS 1.2, the FinOps "
+        "Open Cost and Usage Specification; an empty value is null there.",
+        "`BilledCost`, or `amount` as `csv`, adds up to the month's total in GetBillingReportList4NearlyYear.",
+        _CLOSED,
+        "Ordered by resource and time. The current month goes up to now.",
+        "What was not recorded has no rows: hours before the console kept a record, and clouds without one.",
+    ),
+)
 
 EXTENSIONS: Final = (
     GET_DOMAINS,
@@ -262,4 +301,5 @@ EXTENSIONS: Final = (
     GET_CONSUMPTIONS,
     GET_BILLING_REPORT,
     GET_FORECAST,
+    GET_COST_EXPORT,
 )

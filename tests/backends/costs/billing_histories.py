@@ -15,7 +15,7 @@ from cloudconsole.operator.entities import PRICES, RESOURCES
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.extension_records import Forecast
-from tests.backends.small_cloud import ACME, NODE_NAMES, SmallCloud
+from tests.backends.small_cloud import ACME, ISSUER, NODE_NAMES, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -187,7 +187,7 @@ class Story:
     def __init__(self, cloud: SmallCloud) -> None:
         self.cloud = cloud
         self.zone: tzinfo = UTC
-        self.costs = RecordedCosts(cloud.reader, cloud.clock, UTC)
+        self.costs = RecordedCosts(cloud.reader, cloud.clock, UTC, ISSUER)
 
     def act(self, now: str, verb: Any, *arguments: Any) -> None:
         with operator_transaction(self.cloud.engine, actor="tests", now=at(now), zone=self.zone, force=True) as tx:

@@ -1,17 +1,23 @@
 """Exported costs: all tenants, also removed ones, add up to the reports; corrections have no hours."""
 
+import math
 import random
+from datetime import UTC
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
+from sqlalchemy import select
 
 from cloudconsole.backends.costs.export import ExportColumns, ExportedRow, export_month, recorded_tenants
 from cloudconsole.backends.costs.reports import RecordedCosts
+from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.operator.entities import RESOURCES, TENANTS
-from cloudconsole.spec.focus import VERSIONS, Issuer
+from cloudconsole.spec.extensions import CostExportParameters, ExportFormat
+from cloudconsole.spec.focus import VERSIONS
+from cloudconsole.store.tables import tenants
 from tests.backends.costs.billing_histories import Operator, Story
-from tests.backends.small_cloud import ACME, SmallCloud
+from tests.backends.small_cloud import ACME, ISSUER, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -19,16 +25,28 @@ from tests.stores import run
 def exported(cloud: SmallCloud, month: str, tenant: str | None = None, zone: str = "UTC") -> list[ExportedRow]:
     async def lines() -> list[ExportedRow]:
         async with cloud.reader.snapshot() as snapshot:
-            tenants = await recorded_tenants(snapshot, tenant)
+            named = await recorded_tenants(snapshot, tenant)
             year, number = map(int, month.split("-"))
-            found = export_month(snapshot, (year, number), tenants, int(cloud.clock.moment), ZoneInfo(zone))
+            found = export_month(snapshot, (year, number), named, int(cloud.clock.moment), ZoneInfo(zone))
             return [line async for line in found]
 
     return run(lines())
 
 
+def own_export(cloud: SmallCloud, tenant: Tenant, export_format: ExportFormat, limit: int = 1000) -> list[list[str]]:
+    """Columns and all rows of a tenant's own export of November."""
+    costs = RecordedCosts(cloud.reader, cloud.clock, UTC, ISSUER)
+    found: list[list[str]] = []
+    marker: str | None = ""
+    while marker is not None:
+        page = run(costs.export(tenant, CostExportParameters("2026-11", export_format, limit, marker))).record
+        found += page.rows if found else [page.columns, *page.rows]
+        marker = page.next_marker
+    return found
+
+
 def focus(line: ExportedRow) -> dict[str, str]:
-    columns = ExportColumns("focus", Issuer("Example Cloud", "EUR"))
+    columns = ExportColumns("focus", ISSUER)
     return dict(zip(columns.names, columns.values(line), strict=True))
 
 
@@ -42,7 +60,7 @@ def test_the_billed_cost_of_each_month_equals_the_report(
     for _ in range(60):
         operator.step()
     cloud.clock.moment = operator.now
-    costs = RecordedCosts(cloud.reader, cloud.clock, ZoneInfo(zone_name))
+    costs = RecordedCosts(cloud.reader, cloud.clock, ZoneInfo(zone_name), ISSUER)
     for bill in run(costs.report(ACME)).record:
         rows = [focus(line) for line in exported(cloud, bill.bill_month, zone=zone_name)]
         assert sum(Decimal(row["BilledCost"]) for row in rows) == Decimal(bill.total or 0)
@@ -118,3 +136,56 @@ def test_a_name_that_is_used_again_continues_the_account(story: Story) -> None:
     story.cloud.clock.moment = at("2026-11-05")
     rows = [focus(line) for line in exported(story.cloud, "2026-11", "acme")]
     assert [(row["BillingAccountId"], row["ResourceId"]) for row in rows] == [("acme", "first"), ("acme", "second")]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 1000])
+@pytest.mark.parametrize("export_format", ["focus", "csv"])
+def test_a_tenant_exports_the_same_rows_as_the_operator(story: Story, export_format: ExportFormat, limit: int) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-10-30T19:00:00", "late")
+    story.volume("2026-11-01T00:10:00", "data")
+    story.act("2026-11-03T10:20:00", RESOURCES.end, "late", "2026-10-30T20:30:00Z")
+    story.price("2026-11-04", "0.02", start="2026-11-04T00:00:00Z")
+    story.cloud.clock.moment = at("2026-11-05")
+    columns = ExportColumns(export_format, ISSUER)
+    rows = [columns.values(line) for line in exported(story.cloud, "2026-11", "acme")]
+    assert len(rows) == 3
+    assert own_export(story.cloud, ACME, export_format, limit) == [columns.names, *rows]
+    assert own_export(story.cloud, RIVAL, export_format, limit) == [columns.names]
+
+
+def test_costs_of_a_removed_tenant_are_not_exported_to_a_new_one_of_its_name(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-11-01T00:10:00", "first")
+    story.act("2026-11-01T02:10:00", RESOURCES.remove, "first")
+    story.act("2026-11-02", TENANTS.remove, "acme")
+    story.act("2026-11-02", TENANTS.add, {"name": "acme"})
+    story.cloud.clock.moment = at("2026-11-05")
+    with story.cloud.engine.connect() as connection:
+        (new_id,) = connection.execute(select(tenants.c.id).where(tenants.c.name == "acme")).one()
+    assert len(exported(story.cloud, "2026-11", "acme")) == 1
+    assert len(own_export(story.cloud, Tenant(new_id, "acme"), "csv")) == 1
+
+
+def test_an_export_expires_unless_its_month_is_over(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-10-01T00:10:00")
+    story.cloud.clock.moment = at("2026-11-05T10:20:00")
+    months = ("2026-10", "2026-11", "2026-12")
+    expiry = [run(story.costs.export(ACME, CostExportParameters(month))).expires_at for month in months]
+    assert expiry == [math.inf, at("2026-11-05T11:00:00"), at("2026-11-05T11:00:00")]
+
+
+@pytest.mark.parametrize("zone_name", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize("month", ["1970-01", "9998-12"])
+def test_the_first_and_last_months_can_be_exported(story: Story, month: str, zone_name: str) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume("2026-10-01T00:10:00")
+    costs = RecordedCosts(story.cloud.reader, story.cloud.clock, ZoneInfo(zone_name), ISSUER)
+    assert run(costs.export(ACME, CostExportParameters(month))).record.rows == []
+
+
+def test_tenants_of_an_upstream_cloud_export_no_rows(cloud: SmallCloud) -> None:
+    credentials = CloudCredentials("http://a/v3", "user", "project", {}, b"")
+    (columns,) = own_export(cloud, Tenant(ACME.id, "user", credentials), "csv")
+    assert columns[0] == "tenant"

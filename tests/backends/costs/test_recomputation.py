@@ -12,7 +12,7 @@ from sqlalchemy import select
 from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.store.tables import billing_closings, billing_entries, price_entries
 from tests.backends.costs.billing_histories import Operator
-from tests.backends.small_cloud import ACME, SmallCloud
+from tests.backends.small_cloud import ACME, ISSUER, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -95,7 +95,7 @@ def test_the_report_equals_a_recomputation_in_sql(cloud: SmallCloud, seed: int) 
     while operator.now < at("2026-07-10"):
         operator.step()
     cloud.clock.moment = operator.now
-    report = run(RecordedCosts(cloud.reader, cloud.clock, zone).report(ACME)).record
+    report = run(RecordedCosts(cloud.reader, cloud.clock, zone, ISSUER).report(ACME)).record
     with closing(exported_record(cloud)) as connection:
         found = connection.execute(RECOMPUTATION, {"tenant": ACME.id, "now": operator.now}).fetchall()
     recomputed = {month: Decimal(cost) / 10**9 for month, cost in found}

@@ -21,7 +21,7 @@ from cloudconsole.store.billing.resources import record_resources
 from cloudconsole.store.billing.verification import differences, incorrect_record
 from cloudconsole.store.tables import billing_entries, billing_state, record_names, resources
 from tests.backends.costs.billing_histories import NODE_IDS, Operator, Story
-from tests.backends.small_cloud import ACME, RIVAL, SmallCloud
+from tests.backends.small_cloud import ACME, ISSUER, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -332,7 +332,7 @@ def test_closed_months_keep_their_time_zone(story: Story, many_entries: int, mon
     story.price("2026-09-01", "0.01")
     story.volume("2026-10-31T23:30:00")
     assert story.months("2026-11-01T00:30:00")["2026-10"] == "0.10"
-    story.costs = RecordedCosts(story.cloud.reader, story.cloud.clock, ZoneInfo("Europe/Berlin"))
+    story.costs = RecordedCosts(story.cloud.reader, story.cloud.clock, ZoneInfo("Europe/Berlin"), ISSUER)
     before = story.months("2026-11-01T01:30:00")
     assert (before["2026-10"], before["2026-11"]) == ("0.10", "0.20")
     story.zone = ZoneInfo("Europe/Berlin")
@@ -341,7 +341,7 @@ def test_closed_months_keep_their_time_zone(story: Story, many_entries: int, mon
     assert story.months("2026-11-30T23:30:00")["2026-11"] == "143.70"
     story.zone = UTC
     story.act("2026-12-02", RESOURCES.end, "v")
-    story.costs = RecordedCosts(story.cloud.reader, story.cloud.clock, UTC)
+    story.costs = RecordedCosts(story.cloud.reader, story.cloud.clock, UTC, ISSUER)
     months = story.months("2026-12-05")
     assert (months["2026-10"], months["2026-11"], months["2026-12"]) == ("0.10", "143.70", "5.20")
 
@@ -355,7 +355,7 @@ def test_a_random_history_is_exact_and_closed_months_stay(
     monkeypatch.setattr(monthly_sums, "MANY_ENTRIES", many_entries)
     zone = ZoneInfo(zone_name)
     operator = Operator(cloud, random.Random(f"{seed} {zone_name}"), zone, at("2026-01-20"))
-    costs = RecordedCosts(cloud.reader, cloud.clock, zone)
+    costs = RecordedCosts(cloud.reader, cloud.clock, zone, ISSUER)
     closed: dict[str, str | None] = {}
     for _ in range(60):
         operator.step()

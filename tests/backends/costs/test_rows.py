@@ -15,7 +15,7 @@ from cloudconsole.spec.errors import InvalidField
 from cloudconsole.spec.extension_records import Consumption, ResourceSize
 from cloudconsole.spec.extensions import ConsumptionsParameters
 from tests.backends.costs.billing_histories import NODE_IDS, Operator, Story
-from tests.backends.small_cloud import ACME, SmallCloud
+from tests.backends.small_cloud import ACME, ISSUER, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -40,7 +40,7 @@ def total_of(rows: list[Consumption]) -> Decimal:
 def test_rows_add_up_to_the_months(cloud: SmallCloud, seed: int, zone_name: str) -> None:
     zone = ZoneInfo(zone_name)
     operator = Operator(cloud, random.Random(f"{seed} {zone_name}"), zone, at("2026-01-20"))
-    costs = RecordedCosts(cloud.reader, cloud.clock, zone)
+    costs = RecordedCosts(cloud.reader, cloud.clock, zone, ISSUER)
     for _ in range(60):
         operator.step()
     cloud.clock.moment = operator.now

@@ -50,6 +50,7 @@ VALID: dict[str, list[tuple[str, Any]]] = {
         for text in ("postgresql://c@d/c", "postgres://c:s@a:5433,b/c?sslmode=verify-full", "postgresql:///c?host=/run")
     ],
     "currency": [("USD", "USD")],
+    "provider": [("云 Example", "云 Example")],
     "time_zone": [("Asia/Shanghai", "Asia/Shanghai")],
     "log_format": [("auto", "auto"), ("json", "json"), ("pretty", "pretty")],
     "metrics": [
@@ -86,6 +87,7 @@ INVALID: dict[str, list[tuple[str, str]]] = {
         ("postgresql://a\0b/c", "a PostgreSQL URL"),
     ],
     "currency": [(text, "CNY") for text in ("", "cny", "YUAN", "¥", "US")],
+    "provider": [(text, "Example Cloud") for text in ("", " ", "a\nb", "x" * 256)],
     "time_zone": [(text, "Asia/Shanghai") for text in ("", "Beijing/Nowhere", "Asia", "../UTC", "/etc/UTC", "UTC\x00")],
     "log_format": [(text, "auto, json or pretty") for text in ("", "JSON", "xml")],
     "metrics": [(text, "127.0.0.1:9464") for text in ("", "9464", ":9464", "a", "a:65536", "::1:9464", "http://a:1")],

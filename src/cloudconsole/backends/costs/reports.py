@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple, TypeVar
 
-from cloudconsole.backends.costs.context import owner_id
+from cloudconsole.backends.costs.context import owner_id, read_context
+from cloudconsole.backends.costs.export import ExportColumns, RecordedTenant, TenantMonth
 from cloudconsole.backends.costs.history import History, read_history
 from cloudconsole.backends.costs.rows import CostQuery, RowId, read_rows
 from cloudconsole.core.billing import cost_of
@@ -19,11 +20,13 @@ from cloudconsole.spec.extension_records import (
     GAP,
     Consumption,
     ConsumptionSummaryItem,
+    CostExport,
     Forecast,
     MonthlyBill,
     SummaryType,
 )
-from cloudconsole.spec.extensions import MAX_DAYS, ConsumptionsParameters
+from cloudconsole.spec.extensions import MAX_DAYS, ConsumptionsParameters, CostExportParameters
+from cloudconsole.spec.focus import Issuer
 from cloudconsole.spec.i18n import Text
 from cloudconsole.store.base import Reader
 
@@ -38,6 +41,7 @@ _COUNTS: Final = """
 _NODE: Final = (
     "SELECT id FROM nodes WHERE name = ? UNION ALL SELECT id FROM record_names WHERE thing <> 'tenant' AND name = ?"
 )
+_TENANT_NAME: Final = "SELECT name FROM tenants WHERE id = ?"
 
 REPORT_MONTHS: Final = 12
 _FIRST_DAY: Final = date(1970, 1, 1)
@@ -51,10 +55,13 @@ ReadCloud = Callable[[Tenant], Awaitable[float]]
 
 
 class RecordedCosts:
-    def __init__(self, reader: Reader, clock: Clock, zone: tzinfo, read_cloud: ReadCloud | None = None) -> None:
+    def __init__(
+        self, reader: Reader, clock: Clock, zone: tzinfo, issuer: Issuer, read_cloud: ReadCloud | None = None
+    ) -> None:
         self._reader = reader
         self._clock = clock
         self._zone = zone
+        self._issuer = issuer
         self._read_cloud = read_cloud
 
     async def report(self, tenant: Tenant) -> CacheableResult[list[MonthlyBill]]:
@@ -127,6 +134,25 @@ class RecordedCosts:
             is_complete=context.is_complete(month, moment.second),
         )
         return moment.result(record, context.expires_at)
+
+    async def export(self, tenant: Tenant, parameters: CostExportParameters) -> CacheableResult[CostExport]:
+        """Return the rows that the operator exports for the tenant, without those of a removed one of its name."""
+        moment, limit = await self._read(tenant), parameters.limit
+        columns = ExportColumns(parameters.format, self._issuer)
+        after = RowId.parse(parameters.marker) if parameters.marker else None
+        async with self._reader.snapshot() as snapshot:
+            owner = await owner_id(snapshot, tenant)
+            if owner is None:
+                return moment.result(CostExport(columns.names, [], None))
+            # A tenant that was just removed has no rows.
+            (name,) = await snapshot.one(_TENANT_NAME, (tenant.id,)) or ("",)
+            context = await read_context(snapshot, owner, moment.second, self._zone)
+            year, month = map(int, parameters.month.split("-"))
+            costs = TenantMonth(snapshot, RecordedTenant(owner, name), (year, month), context)
+            rows = await costs.rows(limit + 1, after)
+        next_marker = str(rows[limit - 1].row.id) if len(rows) > limit else None
+        record = CostExport(columns.names, [columns.values(row) for row in rows[:limit]], next_marker)
+        return moment.result(record, context.expires_at if costs.period.end > moment.now else math.inf)
 
     async def _history(self, tenant: Tenant) -> tuple[History | None, "_Moment"]:
         """Return the costs up to now; None if nothing is recorded for such a tenant."""
