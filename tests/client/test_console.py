@@ -43,6 +43,7 @@ class TestActions:
             ("costs", "GetConsumptionsByQuery", {"start_at": "2026-10-01", "end_at": "2026-10-31"}),
             ("monthly_bills", "GetBillingReportList4NearlyYear", {}),
             ("forecast", "GetForecast", {}),
+            ("cost_export", "GetCostExport", {"month": "2026-10"}),
             ("estimate", "GetEstimate", {"items": [{"res_type": "instance", "flavor": "1"}]}),
         ],
     )

@@ -81,6 +81,9 @@ FORECAST = {
 }
 
 
+EXPORT = {"columns": ["amount", "name"], "rows": [["5.00", "v"]], "next_marker": None}
+
+
 def forecast(data: Any) -> Any:
     return extension_decoding.forecast(data, NOTHING)
 
@@ -106,6 +109,7 @@ ACTIONS: dict[str, tuple[Any, Any]] = {
     "summary": (extension_decoding.cost_summary, SUMMARY),
     "bills": (extension_decoding.monthly_bills, BILLS),
     "forecast": (forecast, FORECAST),
+    "export": (extension_decoding.cost_export, EXPORT),
 }
 
 

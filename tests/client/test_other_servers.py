@@ -313,3 +313,35 @@ class TestPages:
         with pytest.raises(errors.ProtocolError, match="repeats a page"):
             client.domains()
         assert len(scripted.action_requests) == 2
+
+
+class TestExportPages:
+    @staticmethod
+    def page(row: str, next_marker: str | None, *columns: str) -> Canned:
+        return envelope({"columns": columns or ["a", "b"], "rows": [[row, ""]], "next_marker": next_marker})
+
+    def test_all_pages_are_one_export(self, client: Console, scripted: Script) -> None:
+        scripted.actions = [self.page("1", "x"), self.page("2", "y"), self.page("3", None)]
+        export = client.cost_export("2026-10", format="csv")
+        assert export.columns == ("a", "b")
+        assert export.rows == tuple(export) == (("1", ""), ("2", ""), ("3", ""))
+        sent = [json.loads(request.body) for request in scripted.action_requests]
+        assert [request.get("marker") for request in sent] == [None, "x", "y"]
+        assert {(request["month"], request["format"]) for request in sent} == {("2026-10", "csv")}
+
+    @pytest.mark.parametrize(
+        ("second", "field"),
+        [(("2", "x"), "next_marker"), (("2", None, "b", "a"), "columns"), (("2", None, "a"), "columns")],
+    )
+    def test_pages_that_do_not_follow_are_errors(
+        self, client: Console, scripted: Script, second: tuple[Any, ...], field: str
+    ) -> None:
+        scripted.actions = [self.page("1", "x"), self.page(*second)]
+        with pytest.raises(errors.ProtocolError) as raised:
+            client.cost_export("2026-10")
+        assert raised.value.field == field
+
+    def test_a_row_needs_a_value_for_each_column(self, client: Console, scripted: Script) -> None:
+        scripted.actions = [self.page("1", None, "a")]
+        with pytest.raises(errors.ProtocolError, match=r"rows\[0\]"):
+            client.cost_export("2026-10")

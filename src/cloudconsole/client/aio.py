@@ -16,6 +16,7 @@ from cloudconsole.client.flow import ProtocolFlow, SendAs, cost_fields
 from cloudconsole.client.models import (
     About,
     Consumption,
+    CostExport,
     CostSummary,
     Domain,
     DomainSummary,
@@ -40,6 +41,7 @@ from cloudconsole.client.transport import (
     request_arguments,
     timeout_for,
 )
+from cloudconsole.spec.extensions import ExportFormat
 
 T = TypeVar("T")
 
@@ -158,6 +160,10 @@ class AsyncConsole:
     async def forecast(self) -> Forecast:
         """Return what the current month will cost if nothing changes."""
         return await self._run(self._flow.forecast())
+
+    async def cost_export(self, month: str, *, format: ExportFormat = "focus") -> CostExport:  # noqa: A002
+        """Return what each resource has cost in a month such as `2026-10`, with the columns of FOCUS 1.2 or fewer."""
+        return await self._run(self._flow.cost_export(month, format))
 
     async def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.

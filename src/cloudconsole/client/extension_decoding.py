@@ -7,6 +7,7 @@ from typing import Any, Final
 from cloudconsole.client.models import (
     About,
     Cost,
+    CostExport,
     CostSummary,
     DomainSummary,
     Estimate,
@@ -19,6 +20,7 @@ from cloudconsole.client.models import (
 from cloudconsole.client.values import convert, exact_amount, limit_or_none, protocol_error, timestamp, zone_named
 from cloudconsole.spec.extension_records import Consumption as WireCost
 from cloudconsole.spec.extension_records import ConsumptionSummaryItem, DomainItem, EstimatedItem, PriceItem
+from cloudconsole.spec.extension_records import CostExport as WireExport
 from cloudconsole.spec.extension_records import Estimate as WireEstimate
 from cloudconsole.spec.extension_records import Forecast as WireForecast
 from cloudconsole.spec.extension_records import MonthlyBill as WireBill
@@ -155,6 +157,20 @@ def forecast(data: Any, about: About) -> Forecast:
         currency=about.currency,
         raw=data,
     )
+
+
+def cost_export(data: Any, previous: CostExport | None = None) -> CostExport:
+    """Decode a page after the previous one."""
+    decoded = convert(data, WireExport)
+    columns = tuple(decoded.columns)
+    if previous is not None and columns != previous.columns:
+        raise protocol_error("columns", "not those of the previous page", data)
+    if previous is not None and decoded.next_marker == previous.raw["next_marker"]:
+        raise protocol_error("next_marker", "the console repeats a page", data)
+    for number, row in enumerate(decoded.rows):
+        if len(row) != len(columns):
+            raise protocol_error(f"rows[{number}]", "has not one value for each column", data)
+    return CostExport(columns=columns, rows=tuple(map(tuple, decoded.rows)), raw=data)
 
 
 def _amount_or_none(text: str | None, path: str, data: Any) -> Decimal | None:

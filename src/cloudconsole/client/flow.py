@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
@@ -25,6 +26,7 @@ from cloudconsole.client.exceptions import (
 from cloudconsole.client.models import (
     About,
     Consumption,
+    CostExport,
     CostSummary,
     Domain,
     DomainSummary,
@@ -62,11 +64,13 @@ from cloudconsole.spec.extensions import (
     GET_BILLING_REPORT,
     GET_CONSUMPTIONS,
     GET_CONSUMPTIONS_SUMMARY,
+    GET_COST_EXPORT,
     GET_DOMAINS,
     GET_ESTIMATE,
     GET_FORECAST,
     GET_PRICES,
     MAX_PAGE,
+    ExportFormat,
 )
 from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION
 from cloudconsole.spec.set_cookie import SESSION_COOKIE
@@ -190,6 +194,17 @@ class ProtocolFlow:
         return (
             yield from self.call(GET_FORECAST.name, {}, partial(extension_decoding.forecast, about=about), retry_policy)
         )
+
+    def cost_export(self, month: str, export_format: ExportFormat) -> Steps[CostExport]:
+        retry_policy = self.retry_policy()
+        page: CostExport | None = None
+        pages: list[CostExport] = []
+        while page is None or page.raw["next_marker"] is not None:
+            fields = export_fields(month, export_format, page)
+            read = partial(extension_decoding.cost_export, previous=page)
+            page = yield from self.call(GET_COST_EXPORT.name, fields, read, retry_policy)
+            pages.append(page)
+        return replace(pages[0], rows=tuple(row for page in pages for row in page))
 
     def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""
@@ -359,3 +374,9 @@ def cost_fields(
         "interval": "day" if by_day else "",
     }
     return {name: value for name, value in values.items() if value}
+
+
+def export_fields(month: str, export_format: ExportFormat, previous: CostExport | None) -> dict[str, Any]:
+    """Return the parameters of GetCostExport for the page after the previous one."""
+    marker = {} if previous is None else {"marker": previous.raw["next_marker"]}
+    return {"month": month, "format": export_format, "limit": MAX_PAGE, **marker}

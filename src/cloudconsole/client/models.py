@@ -325,6 +325,23 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CostExport:
+    """What each resource has cost in a month, as rows of a CSV file; iterable by row."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """Values in the order of the columns."""
+    raw: dict[str, Any] = field(repr=False, compare=False)
+    """The first page."""
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
     """Units of sizes."""
 

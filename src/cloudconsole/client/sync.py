@@ -17,6 +17,7 @@ from cloudconsole.client.flow import ProtocolFlow, SendAs, cost_fields
 from cloudconsole.client.models import (
     About,
     Consumption,
+    CostExport,
     CostSummary,
     Domain,
     DomainSummary,
@@ -41,6 +42,7 @@ from cloudconsole.client.transport import (
     request_arguments,
     timeout_for,
 )
+from cloudconsole.spec.extensions import ExportFormat
 
 T = TypeVar("T")
 
@@ -159,6 +161,10 @@ class Console:
     def forecast(self) -> Forecast:
         """Return what the current month will cost if nothing changes."""
         return self._run(self._flow.forecast())
+
+    def cost_export(self, month: str, *, format: ExportFormat = "focus") -> CostExport:  # noqa: A002
+        """Return what each resource has cost in a month such as `2026-10`, with the columns of FOCUS 1.2 or fewer."""
+        return self._run(self._flow.cost_export(month, format))
 
     def call(self, action: str, /, **fields: Any) -> Any:
         """Call any action by name and return its `data` unchanged.
