@@ -1,4 +1,4 @@
-"""`cloudconsole costs` over time: periods, groups and the forecast."""
+"""`cloudconsole costs` over time: periods, groups, the forecast and the export."""
 
 import csv
 import json
@@ -11,7 +11,9 @@ import pytest
 
 from cloudconsole.cli.tenant.cost_history import period_table
 from cloudconsole.client import ResourceCost
-from tests.cli.users import CliUser
+from tests.cli.users import PASSWORD, CliUser
+from tests.client.scripted_server import ScriptedServer, envelope
+from tests.harness import RunningServer
 
 PERIOD = ("--from", "2026-10-01", "--to", "2026-10-31")
 
@@ -89,9 +91,35 @@ def test_the_current_month_is_the_default(demo_user: CliUser) -> None:
         (("--kind", "router"), 2, "--kind"),
         (("--from", "2020-01-01", "--to", "2026-10-01"), 1, "start_at"),
         (("--kind", "total"), 2, "--kind"),
+        (("export", "--month", "2026-13"), 2, "--month: must be a month such as 2026-10"),
+        (("export",), 2, "export requires --month"),
+        (("export", "--month", "2026-10", "--format", "xml"), 2, "--format"),
+        (("export", "--month", "2026-10", "--by", "day"), 2, "use only one of"),
+        (("export", "--month", "2026-10", "--output", "json"), 2, "export prints CSV only"),
+        (("--month", "2026-10"), 2, "--month and --format require export"),
     ],
 )
-def test_invalid_periods_are_rejected(demo_user: CliUser, flags: tuple[str, ...], code: int, message: str) -> None:
+def test_invalid_flags_are_rejected(demo_user: CliUser, flags: tuple[str, ...], code: int, message: str) -> None:
     done = demo_user.run("costs", *flags)
     assert (done.code, done.out) == (code, "")
     assert message in done.err
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "csv")])
+def test_the_export_equals_the_operators(demo_user: CliUser, server: RunningServer, options: tuple[str, ...]) -> None:
+    export = ("costs", "export", "--month", "2026-10", *options)
+    done = demo_user.run(*export)
+    assert (done.code, done.err) == (0, "")
+    assert len(done.out.splitlines()) > 3
+    data = server.log_file.parent / "data"
+    assert done.out == demo_user.run("admin", *export, "--tenant", "demo", "--data", data).out
+
+
+def test_an_export_is_printed_page_by_page(cli_user: CliUser) -> None:
+    page = {"columns": ["name", "amount"], "rows": [["=1+1", "-0.5"]], "next_marker": "x"}
+    error = envelope(None, code=400, message="No more.", error="invalid_field")
+    with ScriptedServer() as scripted:
+        scripted.actions = [envelope(page), envelope(page | {"next_marker": "y"}), error]
+        options = ("--url", scripted.base, "--username", "demo", "--region", "http://a/v3")
+        done = cli_user.run("costs", "export", "--month", "2026-10", *options, CLOUDCONSOLE_PASSWORD=PASSWORD)
+    assert done == (1, "name,amount\n'=1+1,-0.5\n'=1+1,-0.5\n", "cloudconsole: No more.\n")

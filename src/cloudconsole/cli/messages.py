@@ -79,7 +79,15 @@ RAM_FLAG: Final = Text(
     "only flavors with this much RAM, in the console's unit (MB)", "只显示此内存的配置，单位同控制台（MB）"
 )
 PLOT_FLAG: Final = Text("draw the costs as bars and show how they are estimated", "以条形图显示费用及预估规则")
-FORECAST_ARGUMENT: Final = Text("show what the current month will cost", "显示本月预计费用")
+COSTS_ARGUMENT: Final = Text(
+    "forecast: show what the current month will cost; export: print the costs of a month as CSV",
+    "forecast：显示本月预计费用；export：以 CSV 输出某月的费用",
+)
+MONTH_FLAG: Final = Text("the month to export, such as 2026-10", "要导出的月份，如 2026-10")
+EXPORT_FORMAT_FLAG: Final = Text(
+    "columns of the export: those of FOCUS 1.2, or fewer of our own (default: focus)",
+    "导出的列：FOCUS 1.2 的列，或较少的自有列（默认 focus）",
+)
 FROM_DAY_FLAG: Final = Text(
     "show the costs from this day on, such as 2026-11-01 (default: the first of the month)",
     "显示自此日起的费用，如 2026-11-01（默认当月一日）",
@@ -359,9 +367,13 @@ NO_COSTS_IN_PERIOD: Final = Text("no recorded costs in this period", "此时间�
 NO_DATA_BETWEEN: Final = Text("no data from {start} to {end}", "{start} 至 {end} 没有数据")
 INCOMPLETE_MONTH: Final = Text("part of this month was not recorded", "本月部分时间没有记录")
 ONE_VIEW_OF_COSTS: Final = Text(
-    "use only one of: forecast, --plot, and a period (--from, --to, --by, --kind, --node)",
-    "forecast、--plot 与时间段（--from、--to、--by、--kind、--node）只能选用一种",
+    "use only one of: forecast, export, --plot, and a period (--from, --to, --by, --kind, --node)",
+    "forecast、export、--plot 与时间段（--from、--to、--by、--kind、--node）只能选用一种",
 )
+EXPORT_NEEDS_MONTH: Final = Text("export requires --month", "export 需要 --month")
+ONLY_WITH_EXPORT: Final = Text("--month and --format require export", "--month 和 --format 只能与 export 同用")
+EXPORT_IS_CSV: Final = Text("export prints CSV only: remove --output", "export 只输出 CSV：请去掉 --output")
+MUST_BE_MONTH: Final = Text("must be a month such as 2026-10", "必须是月份，如 2026-10")
 MUST_BE_DAY: Final = Text("must be a day such as 2026-11-01", "必须是日期，如 2026-11-01")
 NO_COSTS: Final = Text("no costs in the current hour", "本小时没有费用")
 ESTIMATE_RULE: Final = Text(

@@ -193,7 +193,11 @@ def print_csv(table: Table) -> None:
     fields = [field for field in table.fields if field.name is not None]
     stdout.write(csv_line([field.name or "" for field in fields]))
     for record in table.records:
-        stdout.write(csv_line([_plain(field.value(record)) for field in fields]))
+        print_csv_row([field.value(record) for field in fields])
+
+
+def print_csv_row(values: Sequence[Any]) -> None:
+    stdout.write(csv_line([_plain(value) for value in values]))
 
 
 def csv_line(values: Sequence[str]) -> str:

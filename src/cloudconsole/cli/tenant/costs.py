@@ -1,9 +1,9 @@
-"""`cloudconsole costs`: estimated costs as numbers or bars, and costs over time."""
+"""`cloudconsole costs`: estimated costs as numbers or bars, costs over time, and their export."""
 
 import argparse
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from cloudconsole.cli import messages
 from cloudconsole.cli.errors import EXIT_USAGE, UsageError, print_error
@@ -12,8 +12,11 @@ from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, print_table, run_and_print
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar
+from cloudconsole.cli.tenant.cost_export import month, run_export
 from cloudconsole.cli.tenant.cost_history import GROUPS, KINDS, day, kind_name, run_forecast, run_period
 from cloudconsole.cli.tenant.flavors import with_unit
+from cloudconsole.spec.extensions import ExportFormat
+from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text_escaping import escape_and_truncate
 
 if TYPE_CHECKING:
@@ -24,23 +27,26 @@ _PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", choices=["forecast"], help=translate(messages.FORECAST_ARGUMENT))
+    parser.add_argument("what", nargs="?", choices=["forecast", "export"], help=translate(messages.COSTS_ARGUMENT))
     parser.add_argument("--plot", action="store_true", help=translate(messages.PLOT_FLAG))
     parser.add_argument("--from", dest="first", metavar="DAY", type=day, help=translate(messages.FROM_DAY_FLAG))
     parser.add_argument("--to", dest="last", metavar="DAY", type=day, help=translate(messages.TO_DAY_FLAG))
     parser.add_argument("--by", choices=GROUPS, help=translate(messages.BY_FLAG))
     parser.add_argument("--kind", choices=KINDS, help=translate(messages.ONLY_KIND_FLAG))
     parser.add_argument("--node", metavar="NODE", help=translate(messages.ONLY_NODE_FLAG))
+    parser.add_argument("--month", metavar="MONTH", type=month, help=translate(messages.MONTH_FLAG))
+    parser.add_argument("--format", choices=get_args(ExportFormat), help=translate(messages.EXPORT_FORMAT_FLAG))
     add_connection_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     period = [arguments.first, arguments.last, arguments.by, arguments.kind, arguments.node]
-    if sum([bool(arguments.what), arguments.plot, any(period)]) > 1:
-        print_error(translate(messages.ONE_VIEW_OF_COSTS))
+    problem = _usage_problem(arguments, has_period=any(period))
+    if problem:
+        print_error(translate(problem))
         return EXIT_USAGE
     if arguments.what:
-        return run_forecast(arguments)
+        return run_export(arguments) if arguments.what == "export" else run_forecast(arguments)
     if any(period):
         return run_period(arguments)
     if not arguments.plot:
@@ -52,6 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
         print_table(call.do(_plot), is_drawing=True)
 
     return run_command(arguments, plot)
+
+
+def _usage_problem(arguments: argparse.Namespace, *, has_period: bool) -> Text | None:
+    if sum([bool(arguments.what), arguments.plot, has_period]) > 1:
+        return messages.ONE_VIEW_OF_COSTS
+    if arguments.what == "export":
+        return None if arguments.month else messages.EXPORT_NEEDS_MONTH
+    return messages.ONLY_WITH_EXPORT if arguments.month or arguments.format else None
 
 
 def _table(console: "Console") -> Table:
