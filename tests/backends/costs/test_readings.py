@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import select
 
+from cloudconsole.backends.costs.export import export_month, recorded_tenants
 from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import CloudCredentials, Tenant
@@ -17,13 +18,13 @@ from cloudconsole.core.resources import Amounts, BillableResource
 from cloudconsole.operator.entities import NODES, PRICES
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.extension_records import Consumption, Forecast
-from cloudconsole.spec.extensions import ConsumptionsParameters
+from cloudconsole.spec.extensions import ConsumptionsParameters, CostExportParameters
 from cloudconsole.spec.records import BillableType
 from cloudconsole.store.billing import monthly_sums
 from cloudconsole.store.billing.readings import Reading, record_reading
 from cloudconsole.store.billing.verification import incorrect_record
-from cloudconsole.store.tables import billing_entries
-from tests.backends.small_cloud import SmallCloud
+from cloudconsole.store.tables import billing_entries, tenants
+from tests.backends.small_cloud import ISSUER, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
 
@@ -43,7 +44,7 @@ class Project:
     def __init__(self, cloud: SmallCloud, zone: tzinfo = UTC) -> None:
         self.cloud = cloud
         self.zone = zone
-        self.costs = RecordedCosts(cloud.reader, cloud.clock, zone)
+        self.costs = RecordedCosts(cloud.reader, cloud.clock, zone, ISSUER)
 
     def price(self, kind: str, unit: str, price: str, since: int = 0, **more: str) -> None:
         values = {"kind": kind, "unit": unit, "from": format_utc(since), "price": price, **more}
@@ -241,6 +242,32 @@ def test_projects_and_tenants_have_records_of_their_own(project: Project) -> Non
     assert run(project.costs.summary(USER, "")).record[-1].count == 1
     with project.cloud.engine.begin() as connection:
         assert incorrect_record(connection) == []
+
+
+@pytest.mark.parametrize("has_tenant", [False, True])
+def test_the_operators_export_has_projects_under_the_name_of_their_tenant(project: Project, has_tenant: bool) -> None:
+    if has_tenant:
+        project.cloud.insert(tenants, {"id": 9, "name": "ruth's", "project": f"p1@{ENDPOINT}"})
+    project.read("2026-11-15T10:00:05", volume())
+
+    async def export() -> list[tuple[str, str]]:
+        async with project.cloud.reader.snapshot() as snapshot:
+            found = await recorded_tenants(snapshot, None)
+            now = int(project.cloud.clock.now())
+            return [
+                (row.tenant, row.row.id.resource_id)
+                async for row in export_month(snapshot, (2026, 11), found, now, project.zone)
+            ]
+
+    assert run(export()) == [("ruth's" if has_tenant else f"p1@{ENDPOINT}", "v")]
+
+
+def test_a_federated_tenant_exports_its_project(project: Project) -> None:
+    parameters = CostExportParameters(month="2026-11", format="csv")
+    assert run(project.costs.export(USER, parameters)).record.rows == []
+    project.read("2026-11-15T10:00:05", volume(name="disk"))
+    (row,) = run(project.costs.export(USER, parameters)).record.rows
+    assert (row[0], row[4], row[-2]) == ("acme", "disk", "0.10")
 
 
 # A random cloud

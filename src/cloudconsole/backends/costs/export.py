@@ -14,7 +14,10 @@ from cloudconsole.spec.focus import VERSIONS, Charge, Issuer
 from cloudconsole.store.base import Snapshot
 
 _TENANTS: Final = """
-    SELECT id, name FROM tenants UNION ALL SELECT id, name FROM record_names WHERE thing = 'tenant' ORDER BY 2, 1
+    SELECT id, name FROM tenants UNION ALL SELECT id, name FROM record_names WHERE thing = 'tenant'
+    UNION ALL SELECT project.id, COALESCE(tenants.name, project.name)
+    FROM record_names AS project LEFT JOIN tenants ON tenants.project = project.name
+    WHERE project.thing = 'project' ORDER BY 2, 1
 """
 _ROWS_PER_PAGE: Final = 1000
 _MIDDLE: Final = 15
