@@ -1,14 +1,20 @@
 """Usage and costs of resources that a tenant creates and deletes."""
 
+import csv
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import wraps
+from io import StringIO
+from pathlib import Path
 from typing import Any, ParamSpec
 
 import pytest
 from lab.cloud import Lab
 from openstack.exceptions import ForbiddenException, HttpException
 
+from tests.e2e.processes import command
 from tests.harness import RunningServer
 from tests.openstack.conftest import NewTenant, Serve
 from tests.openstack.reference import Connection, hour_start
@@ -258,3 +264,31 @@ def test_costs_over_time_follow_what_the_cloud_has(new_tenant: NewTenant, image:
     assert {row["region"] for row in rows.values()} == {anna.cloud.config.region_name}
     *_, month = anna.client.data("GetBillingReportList4NearlyYear")
     assert (Decimal(month["total"]), month["complete"]) == (costs["allcategories"], False)
+
+
+def test_application_credential_is_enough_to_record_costs(
+    serve: Serve, factory: TenantFactory, lab: Lab, tmp_path: Path
+) -> None:
+    project = factory.project()
+    user = factory.user(project, default=project)
+    file = tmp_path / "credentials"
+    with closing(factory.connect(user, lab.regions[0])) as cloud:
+        cloud.block_storage.create_volume(name="data", size=2)
+        credential = cloud.identity.create_application_credential(
+            user=cloud.current_user_id, name="console", roles=[{"name": "reader"}]
+        )
+        file.write_text(f"{credential.id} {credential.secret}\n")
+        file.chmod(0o600)
+        console = serve(f'application_credentials = "{file}"')
+
+        def recorded() -> list[dict[str, str]]:
+            month = datetime.now(UTC).strftime("%Y-%m")
+            data = str(console.log_file.parent / "data")
+            done = command("admin", "costs", "export", "--month", month, "--format", "csv", "--data", data)
+            assert done.returncode == 0, done.stderr
+            return list(csv.DictReader(StringIO(done.stdout)))
+
+        row, *_ = wait_until(recorded)
+    assert (row["tenant"], row["name"], row["size_gb"], row["region"]) == (project.name, "data", "2", lab.regions[0])
+    assert Decimal(row["unit_price"]) == 2 * VOLUME_GB
+    assert credential.secret not in console.log_file.read_text()
