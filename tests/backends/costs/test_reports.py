@@ -102,6 +102,17 @@ def test_a_removed_price_leaves_the_one_before(story: Story) -> None:
     assert story.months("2026-11-01T04:30:00")["2026-11"] == "0.60"
 
 
+def test_a_price_removed_before_the_closing_and_recorded_after_it_is_corrected(story: Story) -> None:
+    story.price("2026-10-01", "0.01")
+    story.price("2026-10-01", "0.02", "2026-10-05T00:00:00Z")
+    story.volume("2026-11-30T22:00:00")
+    story.volume("2026-12-01T00:00:05", "closing")
+    story.act("2026-11-30T23:59:59", PRICES.remove, "volume/gb/2026-10-05T00:00:00Z")
+    months = story.months("2026-12-01T00:10:00")
+    # The last hour of November cost 0.10 too much.
+    assert (months["2026-11"], months["2026-12"]) == ("0.40", "0.10")
+
+
 def test_a_future_price_can_be_cancelled(story: Story) -> None:
     story.price("2026-10-01", "0.01")
     story.price("2026-10-01", "0.02", "2026-11-01T02:00:00Z")

@@ -44,7 +44,7 @@ def record_prices(
     state, calendar = open_record(connection, now, zone)
     # A transaction may have begun before the month was closed.
     known_from = max(now, state.closed_until)
-    late = [row for row in rows if row["until"] is None and row["start"] < state.closed_until]
+    late = [row for row in rows if row["start"] < state.closed_until and (row["until"] or 0) < state.closed_until]
     before = PriceBook(known_prices(connection) if late else ())
     insert_rows(connection, price_entries, (row | {"known_from": known_from} for row in rows))
     if late:
