@@ -42,6 +42,11 @@ class NotedPrice(NamedTuple):
 class Operator:
     """Changes a cloud at random, and remembers what was true when."""
 
+    pauses: tuple[int, ...] = (1, 600, 3600, DAY, 3 * DAY, 9 * DAY)
+    reuse_probability = 0.4
+    max_lag = 0
+    """How many seconds the clock of a replica may be behind."""
+
     def __init__(self, cloud: SmallCloud, rng: random.Random, zone: tzinfo, start: int) -> None:
         self.cloud, self.rng, self.zone, self.now = cloud, rng, zone, start
         self.lives: dict[str, Life] = {}
@@ -69,8 +74,10 @@ class Operator:
         verb = self.rng.choice(
             [self.add, self.add, self.resize, self.resize, self.end, self.end, self.remove, self.price]
         )
+        lag = self.rng.randint(0, self.max_lag) if self.max_lag else 0
+        self.now -= lag
         verb()
-        self.now += self.rng.choice([1, 600, 3600, DAY, 3 * DAY, 9 * DAY])
+        self.now += lag + self.rng.choice(self.pauses)
 
     def add(self) -> None:
         self.count += 1
@@ -78,7 +85,7 @@ class Operator:
         size = self.rng.randint(1, 50) if kind == "volume" else 0
         start, node = self.moment(), self.rng.choice(list(NODE_IDS))
         free = [name for name in self.gone if name not in self.lives]
-        name = self.rng.choice(free) if free and self.rng.random() < 0.4 else f"r{self.count}"
+        name = self.rng.choice(free) if free and self.rng.random() < self.reuse_probability else f"r{self.count}"
         values = {"id": name, "tenant": "acme", "kind": kind, "name": "r", "node": node}
         sized = {"size": size} if size else {}
         if self.act(RESOURCES.add, {**values, **sized, "started": format_utc(start)}):

@@ -1,7 +1,7 @@
 """Costs over time: a random year of an operator, compared with a simulation of every hour."""
 
 import random
-from datetime import UTC
+from datetime import UTC, date, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,7 +20,7 @@ from cloudconsole.store.billing import monthly_sums
 from cloudconsole.store.billing.resources import record_resources
 from cloudconsole.store.billing.verification import differences, incorrect_record
 from cloudconsole.store.tables import billing_entries, billing_state, record_names, resources
-from tests.backends.costs.billing_histories import NODE_IDS, Operator, Story
+from tests.backends.costs.billing_histories import DAY, NODE_IDS, Operator, Story
 from tests.backends.small_cloud import ACME, ISSUER, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
@@ -233,6 +233,32 @@ def test_a_past_end_ends_what_ran_then(story: Story, resized: dict[str, Any], to
     assert story.months("2026-11-01T14:00:00")["2026-11"] == total
 
 
+@pytest.mark.parametrize("day", ["2026-11-20", "2026-11-30"], ids=["open month", "closed month"])
+@pytest.mark.parametrize(
+    ("verb", "arguments", "total"),
+    [
+        # An hour of 10 GB, and then two of 5 GB.
+        (RESOURCES.change, [{"size": 5}], "0.20"),
+        (RESOURCES.change, [{"size": 5, "node": "south"}], "0.20"),
+        (RESOURCES.end, [], "0.20"),
+        (RESOURCES.remove, [], "0.10"),
+    ],
+    ids=["resize", "move", "end", "remove"],
+)
+def test_a_change_may_be_recorded_after_a_later_one(
+    story: Story, verb: Any, arguments: list[Any], total: str, day: str
+) -> None:
+    story.price("2026-10-01", "0.01")
+    story.volume(f"{day}T22:10:00")
+    following = f"{date.fromisoformat(day) + timedelta(days=1)}"
+    story.act(f"{following}T00:00:01", RESOURCES.change, "v", {"size": 20})
+    story.act(f"{day}T23:59:59", verb, "v", *arguments)
+    story.months(f"{following}T00:10:00")
+    assert run(story.costs.summary(ACME, "")).record[-1].amount == total
+    with story.cloud.engine.connect() as connection:
+        assert incorrect_record(connection) == []
+
+
 def test_start_and_end_may_change_together(story: Story) -> None:
     story.price("2026-10-01", "0.01")
     story.volume("2026-11-01T12:00:00")
@@ -388,3 +414,17 @@ def test_a_random_history_is_exact_and_closed_months_stay(
     if month_start(last[0], last[1] - 11, zone) <= at("2025-12-01"):
         report = run(costs.report(ACME)).record
         assert sum(Decimal(row.total or 0) for row in report) == Decimal(summary[-1].amount or 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_history_of_replicas_whose_clocks_differ_is_exact(cloud: SmallCloud, seed: int) -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    operator = Operator(cloud, random.Random(f"differing clocks {seed}"), zone, at("2026-01-31"))
+    operator.pauses, operator.max_lag, operator.reuse_probability = (600, 3600), DAY, 0.0
+    for _ in range(60):
+        operator.step()
+    cloud.clock.moment = operator.now
+    with cloud.engine.connect() as connection:
+        assert differences(connection) == []
+    summary = run(RecordedCosts(cloud.reader, cloud.clock, zone).summary(ACME, "")).record
+    assert summary[-1].amount == format_amount(operator.simulated())

@@ -30,7 +30,10 @@ def record_resources(connection: Connection, changes: Iterable[Change], now: int
         return
     state, calendar = open_record(connection, now, zone)
     new_ids = [after["id"] for before, after in billable if before is None and after is not None]
-    recorder = _Recorder(connection, now, calendar, _removed(connection, new_ids))
+    changed = [before for before, _ in billable if before is not None]
+    recorder = _Recorder(
+        connection, now, calendar, _removed(connection, new_ids), _changed_later(connection, changed, now)
+    )
     rows = [row for before, after in billable for row in recorder.rows(before, after)]
     is_late = any(row["at"] < state.closed_until for row in rows)
     write_entries(connection, rows, state, calendar, PriceBook(known_prices(connection) if is_late else ()))
@@ -40,6 +43,20 @@ def _removed(connection: Connection, ids: Iterable[str]) -> set[str]:
     """Return those ids that have been removed before, by any tenant."""
     column = billing_entries.c.resource_id
     return set(connection.scalars(select(column).where(is_removal, in_values(connection, column, ids))))
+
+
+def _changed_later(connection: Connection, changed: Sequence[Resource], now: int) -> set[str]:
+    """Return the ids of resources with changes after `now`: of another replica, while this transaction waited."""
+    if not changed:
+        return set()
+    columns = billing_entries.c
+    is_same = [
+        in_values(connection, columns[name], {row[key] for row in changed})
+        for name, key in (("tenant_id", "tenant_id"), ("resource_id", "id"))
+    ]
+    # No entry counts from before its time, and this one is indexed.
+    query = select(columns.resource_id).where(*is_same, columns.counts_from > now, columns.at > now)
+    return set(connection.scalars(query))
 
 
 def record_added(connection: Connection, added: Sequence[Resource], now: int, zone: tzinfo) -> None:
@@ -93,11 +110,14 @@ def _start_values(row: Resource) -> SumValues:
 class _Recorder:
     """Builds billing entries for changes of resources."""
 
-    def __init__(self, connection: Connection, now: int, calendar: Calendar, removed_ids: set[str]) -> None:
+    def __init__(
+        self, connection: Connection, now: int, calendar: Calendar, removed_ids: set[str], changed_later: set[str]
+    ) -> None:
         self._connection = connection
         self._now = now
         self._calendar = calendar
         self._removed_ids = removed_ids
+        self._changed_later = changed_later
 
     def rows(self, before: Resource | None, after: Resource | None) -> Iterator[EntryRow]:
         if before is None and after is not None:
@@ -150,19 +170,21 @@ class _Recorder:
             yield self._row(resource, "remove", 0, self._now)
             return
         moment = max(started, self._now if ended is None else min(ended, self._now))
-        if ended is None:
+        if ended is None and resource["id"] not in self._changed_later:
             yield self._row(resource, "remove", -1, moment)
             return
         changes, ends = self._history(resource)
-        yield from (self._copy(row, event="remove") for row in ends)
-        for amounts in _by_node(changes):
+        later = [row for row in changes if row["at"] > moment]
+        yield from (self._copy(row, event="remove") for row in (*ends, *later))
+        for amounts in _by_node([row for row in changes if row["at"] <= moment]):
             yield self._row(resource, "remove", -1, moment) | _times(amounts, -1)
 
     def _difference(self, before: Resource, after: Resource) -> Iterator[EntryRow]:
         ended, ends = before["ended_at"], after["ended_at"]
         is_resized, is_moved = _size(before) != _size(after), before["started_at"] != after["started_at"]
         has_end = ended is not None or ends is not None
-        changes, end_rows = self._history(before) if is_moved or has_end else ([], [])
+        is_late = before["id"] in self._changed_later
+        changes, end_rows = self._history(before) if is_moved or has_end or is_late else ([], [])
         new: list[EntryRow] = []
         if is_moved:
             new += self._moved_start(changes, after["started_at"])
@@ -170,12 +192,22 @@ class _Recorder:
             # From now on; of a resource that has not started from its start, and of one that has ended from its end.
             moment = max(self._now, after["started_at"])
             moment = moment if ended is None else min(moment, ended)
-            new += _change_rows(self._row(before, "change", -1, moment), self._row(after, "change", 1, moment))
+            if is_late:
+                new += self._late_change(after, changes + new, moment)
+            else:
+                new += _change_rows(self._row(before, "change", -1, moment), self._row(after, "change", 1, moment))
         yield from new
         if has_end and (is_resized or is_moved or ended != ends):
             yield from self._moved_end(after, changes + new, end_rows)
         elif not new and before["name"] != after["name"]:
             yield self._row(after, "rename", 0, self._now)
+
+    def _late_change(self, after: Resource, changes: list[EntryRow], moment: int) -> Iterator[EntryRow]:
+        """Resize a resource at a time after which others have changed it: it has this size from then on."""
+        yield from (self._copy(row) for row in changes if row["at"] > moment)
+        row = self._row(after, "change", 1, moment)
+        for amounts in _by_node([row, *(_times(each, -1) for each in changes if each["at"] <= moment)]):
+            yield row | amounts
 
     def _moved_start(self, changes: list[EntryRow], start: int) -> Iterator[EntryRow]:
         """Let a resource start at another time: earlier with its first state, later with the one it had then."""
