@@ -20,7 +20,8 @@ from cloudconsole.store.billing import monthly_sums
 from cloudconsole.store.billing.resources import record_resources
 from cloudconsole.store.billing.verification import differences, incorrect_record
 from cloudconsole.store.tables import billing_entries, billing_state, record_names, resources
-from tests.backends.costs.billing_histories import DAY, NODE_IDS, Operator, Story
+from tests.backends.costs.billing_histories import NODE_IDS, Operator, Story
+from tests.backends.costs.simulation import DAY
 from tests.backends.small_cloud import ACME, ISSUER, RIVAL, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
