@@ -36,6 +36,7 @@ from cloudconsole.store.billing.verification import incorrect_record
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.backends.costs.simulation import Simulation
+from tests.backends.small_cloud import ISSUER
 from tests.fork_server import MAX_WAIT_SECONDS, fork_context, polls
 from tests.harness import FakeClock
 from tests.operator.clouds import rows
@@ -271,7 +272,7 @@ class Costs(NamedTuple):
 async def read_costs(address: str, tenant: Tenant) -> Costs:
     """Return the last two months of a tenant as reported, and as sums of their rows."""
     async with run_with_reader(PostgresStore(Dsn(address))) as reader:
-        costs = RecordedCosts(reader, FakeClock(LATER), ZONE)
+        costs = RecordedCosts(reader, FakeClock(LATER), ZONE, ISSUER)
         report = (await costs.report(tenant)).record[-2:]
         sums: dict[str, Decimal] = {}
         for first, last in ((date(2026, 11, 1), date(2026, 11, 30)), (date(2026, 12, 1), date(2026, 12, 31))):

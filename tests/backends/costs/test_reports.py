@@ -427,5 +427,5 @@ def test_a_random_history_of_replicas_whose_clocks_differ_is_exact(cloud: SmallC
     cloud.clock.moment = operator.now
     with cloud.engine.connect() as connection:
         assert differences(connection) == []
-    summary = run(RecordedCosts(cloud.reader, cloud.clock, zone).summary(ACME, "")).record
+    summary = run(RecordedCosts(cloud.reader, cloud.clock, zone, ISSUER).summary(ACME, "")).record
     assert summary[-1].amount == format_amount(operator.simulated())
