@@ -88,7 +88,7 @@ def add_entries(connection: Connection, rows: Sequence[EntryRow], calendar: Cale
     counts = Counter(row["tenant_id"] for row in rows)
     summed = summed_tenants(connection, counts)
     add_sums(connection, (sum_values(row) for row in rows if row["tenant_id"] in summed), calendar)
-    begin_sums(connection, counts, calendar)
+    begin_sums(connection, counts, summed, calendar)
 
 
 def has_amounts(row: Row) -> bool:

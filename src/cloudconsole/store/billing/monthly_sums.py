@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from operator import add, itemgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, delete, select
+from sqlalchemy import ColumnElement, Connection, delete, func, select
 
 from cloudconsole.core.billing_hours import Calendar
 from cloudconsole.store.sql import in_values, insert_rows
@@ -50,14 +50,14 @@ def add_sums(connection: Connection, rows: Iterable[SumValues], calendar: Calend
     insert_rows(connection, monthly_sums, found, _ADD_SUMS)
 
 
-def begin_sums(connection: Connection, new_entries: Counter[int], calendar: Calendar) -> None:
+def begin_sums(connection: Connection, new_entries: Counter[int], summed: set[int], calendar: Calendar) -> None:
     """Sum up all entries of tenants that have many by now; `new_entries` are in the store already."""
-    summed = summed_tenants(connection, new_entries)
-    for tenant_id, _ in new_entries.most_common(_MAX_CHECKED):
-        is_tenant = billing_entries.c.tenant_id == tenant_id
-        is_many = select(billing_entries.c.id).where(is_tenant).offset(MANY_ENTRIES).limit(1)
-        if tenant_id not in summed and connection.scalar(is_many) is not None:
-            _sum_up(connection, is_tenant, calendar)
+    column = billing_entries.c.tenant_id
+    checked = [tenant_id for tenant_id, _ in new_entries.most_common(_MAX_CHECKED) if tenant_id not in summed]
+    if checked:
+        many = select(column).where(column.in_(checked)).group_by(column).having(func.count() > MANY_ENTRIES)
+        for tenant_id in connection.scalars(many).all():
+            _sum_up(connection, column == tenant_id, calendar)
 
 
 def rebuild_sums(connection: Connection, since: int, calendar: Calendar) -> None:

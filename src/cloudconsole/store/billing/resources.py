@@ -74,7 +74,7 @@ def record_added(connection: Connection, added: Sequence[Resource], now: int, zo
         summed = summed_tenants(connection, counts)
         known = (row for row in added if row["id"] in plain and row["tenant_id"] in summed)
         add_sums(connection, map(_start_values, known), calendar)
-        begin_sums(connection, counts, calendar)
+        begin_sums(connection, counts, summed, calendar)
     record_resources(connection, ((None, row) for row in added if row["id"] not in plain), now, zone)
 
 
