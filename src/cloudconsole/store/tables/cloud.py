@@ -241,7 +241,11 @@ billing_entries = Table(
     Column("type", TEXT),
     *(Column(name, BigInteger, nullable=False) for name in BILLED_AMOUNTS),
     Index(None, "tenant_id", "counts_from"),
-    Index(None, "tenant_id", "resource_id"),
+    # All that counting the resources of a tenant needs.
+    Index(
+        "ix_billing_entries_resources",
+        *("tenant_id", "resource_id", "kind", "node_id", "items", "counts_from", "skips_hour"),
+    ),
 )
 is_removal = billing_entries.c.event == literal_column("'remove'")
 """A literal: SQLite uses a partial index only for the same text."""
@@ -251,7 +255,9 @@ Index(
 _has_correction = billing_entries.c.correction != "0"
 Index(
     "ix_billing_entries_corrections",
+    # Both columns: otherwise SQLite prefers the index above.
     billing_entries.c.tenant_id,
+    billing_entries.c.counts_from,
     sqlite_where=_has_correction,
     postgresql_where=_has_correction,
 )

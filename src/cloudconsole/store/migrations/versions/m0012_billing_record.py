@@ -64,7 +64,10 @@ def upgrade() -> None:
         op.f("ix_billing_entries_tenant_id_counts_from"), "billing_entries", ["tenant_id", "counts_from"], unique=False
     )
     op.create_index(
-        op.f("ix_billing_entries_tenant_id_resource_id"), "billing_entries", ["tenant_id", "resource_id"], unique=False
+        "ix_billing_entries_resources",
+        "billing_entries",
+        ["tenant_id", "resource_id", "kind", "node_id", "items", "counts_from", "skips_hour"],
+        unique=False,
     )
     removals = sa.text("event = 'remove'")
     op.create_index(
@@ -79,7 +82,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_billing_entries_corrections",
         "billing_entries",
-        ["tenant_id"],
+        ["tenant_id", "counts_from"],
         unique=False,
         sqlite_where=corrections,
         postgresql_where=corrections,
