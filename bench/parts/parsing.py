@@ -2,7 +2,6 @@
 
 import re
 import time
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
@@ -77,7 +76,7 @@ def _send(server: Server, sending: Input, seconds: float) -> tuple[float, int]:
     """Send an input repeatedly; return the CPU seconds of the server and the bytes sent."""
     sent, number = 0, 0
     connection = Connection(server.port)
-    before, end = _cpu_seconds(server), time.monotonic() + seconds
+    before, end = server.precise_cpu_seconds(), time.monotonic() + seconds
     while time.monotonic() < end or not number:
         request = sending.requests[number % len(sending.requests)]
         try:
@@ -93,13 +92,7 @@ def _send(server: Server, sending: Input, seconds: float) -> tuple[float, int]:
                 raise InvalidRun(f"{sending.name}: the response is {status}")
         sent, number = sent + len(request), number + 1
     connection.close()
-    return _cpu_seconds(server) - before, sent
-
-
-def _cpu_seconds(server: Server) -> float:
-    """Read CPU time with nanosecond resolution; clock ticks are too coarse here."""
-    threads = [each for pid in server.pids for each in Path(f"/proc/{pid}/task").iterdir()]
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+    return server.precise_cpu_seconds() - before, sent
 
 
 def _operator_cookie(port: int) -> str:
