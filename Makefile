@@ -92,7 +92,7 @@ openstack: $(DEV_STAMP)
 openstack-stop: $(DEV_STAMP)
 	$(BIN)/python -m lab stop
 
-# Benchmark on SQLite, about 15 minutes; ARGS=--quick is a smoke test. Installs wrk with apt-get if missing.
+# Benchmark on SQLite, about 17 minutes; ARGS=--quick is a smoke test. Installs wrk with apt-get if missing.
 bench: $(BENCH_STAMP)
 	@$(WRK)
 	$(BENCH_BIN)/python -m bench $(ARGS)

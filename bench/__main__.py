@@ -13,7 +13,7 @@ SUITE: Final = Suite(
     package="bench.parts",
     parts=(
         *("actions", "cache_misses", "concurrent_writes", "growth", "django", "workers"),
-        *("login_throughput", "login_attack", "client", "parsing"),
+        *("login_throughput", "login_attack", "client", "parsing", "costs"),
     ),
     results=Path(__file__).with_name("results") / "sqlite.json",
     page=Path(__file__).parents[1] / "docs" / "internals" / "performance.md",

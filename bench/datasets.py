@@ -9,7 +9,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from itertools import islice
@@ -75,7 +75,10 @@ class SqliteDataset(Struct, frozen=True):
     spec: DatasetSpec
 
     def demo_cookies(self) -> SessionCookies:
-        return cookies_for("demo", CsrfTokens(self._key()))
+        return self.cookies_of("demo")
+
+    def cookies_of(self, username: str) -> SessionCookies:
+        return cookies_for(username, CsrfTokens(self._key()))
 
     def tenant_cookies(self) -> Iterator[tuple[SessionCookies, int]]:
         """Yield the cookies of every added tenant with the number that identifies its responses."""
@@ -113,11 +116,16 @@ def cookies_text(tenant_cookies: Iterable[tuple[SessionCookies, int]]) -> str:
 
 def sqlite_dataset(spec: DatasetSpec) -> SqliteDataset:
     """Return the dataset, created or migrated if necessary, with all sessions just used."""
-    directory = DIRECTORY / spec.name
+    return cached_dataset(spec.name, spec, lambda directory: _create(directory, spec))
+
+
+def cached_dataset(name: str, spec: DatasetSpec, create: Callable[[Path], None]) -> SqliteDataset:
+    """Return the dataset of this name, created or migrated if necessary, with all sessions just used."""
+    directory = DIRECTORY / name
     if not directory.exists():
         DIRECTORY.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=DIRECTORY))
-        _create(unfinished, spec)
+        create(unfinished)
         unfinished.rename(directory)
     prepare(directory)
     dataset = SqliteDataset(directory.resolve(), spec)
