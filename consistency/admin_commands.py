@@ -28,6 +28,7 @@ from cloudconsole.store import counters, tables
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.billing.verification import incorrect_record
 from cloudconsole.store.passwords import password_matches
+from consistency.cost_totals import cost_differences
 from consistency.generators import REVOKE_SESSIONS, Change
 from consistency.history import Outcome, Register
 from consistency.initial_cloud import PROVIDER, Cloud, hash_cached, initial_password
@@ -100,6 +101,10 @@ class AdminCommands:
                 return [*counters.incorrect_counters(tx.connection), *incorrect_record(tx.connection)]
         except FAILURES as failure:
             return [_describe(failure)]
+
+    def wrong_costs(self) -> list[str]:
+        """Return which reported costs contradict each other."""
+        return cost_differences(self._settings)
 
     def _accounts(self, tx: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
         columns = tables.accounts.c

@@ -81,6 +81,8 @@ def _store_problems(model: Model, final: FinalRead) -> Iterator[str]:
             yield f"lost write: the store has no {' '.join(register)}"
     for line in final.wrong_counters:
         yield f"counter differs from the resources: {line}"
+    for line in final.wrong_costs:
+        yield f"costs do not add up: {line}"
 
 
 def _count_key(operation: AnyOperation) -> tuple[str, str]:

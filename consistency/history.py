@@ -97,6 +97,7 @@ class FinalRead(Operation, frozen=True, kw_only=True, tag="final-read", omit_def
 
     values: list[tuple[Register, Any]]
     wrong_counters: list[str] = []
+    wrong_costs: list[str] = []
 
 
 class InitialState(

@@ -28,7 +28,7 @@ It reports these anomalies:
 - stale, fractured or impossible reads of limits, usage, costs or news
 - sessions accepted after they ended, or rejected while valid
 - logins with the wrong outcome; failed logins counted incorrectly across replicas
-- counters that differ from the resources
+- counters or a billing record that differ from the resources; costs whose rows, months, summary and forecast disagree
 - unexpected errors, `429` or `503` without `Retry-After`, and any failure after the last fault is healed
 
 `make consistency OPERATIONS=5000 SEED=7` runs fewer operations or repeats a seed. Only runs of at least 50,000

@@ -147,7 +147,10 @@ class Workload:
         begin = self._recorder.now()
         values = await asyncio.to_thread(self._commands.read_store)
         wrong = await asyncio.to_thread(self._commands.wrong_counters)
-        self._recorder.add(FinalRead(begin=begin, end=self._recorder.now(), values=values, wrong_counters=wrong))
+        costs = await asyncio.to_thread(self._commands.wrong_costs)
+        self._recorder.add(
+            FinalRead(begin=begin, end=self._recorder.now(), values=values, wrong_counters=wrong, wrong_costs=costs)
+        )
 
     async def _wait_until_served(self) -> None:
         """Give every replica a limited time to notice that all faults are healed."""

@@ -101,11 +101,14 @@ class HistoryBuilder:
         data = [{"date": "2025-06-15 15:06:40", "url": "https://news.example.com/", "title": title} for title in titles]
         self.read(begin, end, self._valid_session(), Response(200, data=data), "GetNews")
 
-    def final_read(self, begin: float, end: float, *values: tuple[Register, Any], wrong: tuple[str, ...] = ()) -> None:
+    def final_read(
+        self, begin: float, end: float, *values: tuple[Register, Any], wrong: tuple[str, ...] = (), **more: list[str]
+    ) -> None:
         """Add a final read: these values, and the initial ones of all other registers."""
         stored = {**dict(self.history.initial_state.values), **dict(values)}
         stored = {register: value for register, value in stored.items() if value is not None}
-        self.history.add(FinalRead(begin=begin, end=end, values=list(stored.items()), wrong_counters=list(wrong)))
+        stored_values = list(stored.items())
+        self.history.add(FinalRead(begin=begin, end=end, values=stored_values, wrong_counters=list(wrong), **more))
 
     def healed(self, moment: float) -> None:
         self.history.add(Healed(begin=moment, end=moment))

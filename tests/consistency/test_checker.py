@@ -85,6 +85,11 @@ def test_wrong_counters_are_detected(builder: HistoryBuilder) -> None:
     assert builder.problem == "counter differs from the resources: volume of tenant t1"
 
 
+def test_costs_that_do_not_add_up_are_detected(builder: HistoryBuilder) -> None:
+    builder.final_read(5, 6, wrong_costs=["summary of tenant t1: 1 instead of 2"])
+    assert builder.problem == "costs do not add up: summary of tenant t1: 1 instead of 2"
+
+
 def test_operations_are_counted_by_outcome(builder: HistoryBuilder) -> None:
     session = builder.login(1, 2)
     builder.read(3, 4, session, Response(503, "unavailable", "1"))

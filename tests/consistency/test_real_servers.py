@@ -1,6 +1,7 @@
 """Changes through the admin commands, and a short round on real servers."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from consistency.generators import Change
 from consistency.history import FinalRead, Healed, History, Write
 from consistency.initial_cloud import Cloud
 from consistency.runner import Round, record_round
+from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 
+from cloudconsole.server.commands.admin.store import store
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.store.tables import billing_entries
 from consistency import admin_commands
 
 CLOUD = Cloud(2)
@@ -30,9 +34,13 @@ REJECTED = WriteResult("rejected", problem="id: resource r already exists")
 
 @pytest.fixture
 def commands(tmp_path: Path) -> AdminCommands:
-    settings = Settings(data=tmp_path / "data")
+    settings = commands_settings(tmp_path)
     make_store(settings, CLOUD)
     return AdminCommands(settings, CLOUD)
+
+
+def commands_settings(folder: Path) -> Settings:
+    return Settings(data=folder / "data")
 
 
 def test_outcomes_of_repeated_changes(commands: AdminCommands) -> None:
@@ -59,6 +67,17 @@ def test_a_failure_of_the_store_leaves_the_outcome_unknown(
     result = commands.apply(ADDED)
     assert result is not None
     assert (result.outcome, result.problem[:17]) == ("unknown", "OperationalError:")
+
+
+def test_costs_that_contradict_each_other_are_found(commands: AdminCommands, tmp_path: Path) -> None:
+    assert commands.apply(ADDED) == WriteResult("ok")
+    assert commands.wrong_costs() == []
+    with store(commands_settings(tmp_path)) as engine, engine.begin() as connection:
+        # A correction of the month, whose row is later.
+        later = {"correction": "5", "recorded_at": billing_entries.c.recorded_at + 400 * 86_400}
+        connection.execute(update(billing_entries).values(later))
+    (found,) = commands.wrong_costs()
+    assert re.fullmatch(r"rows of \d{4}-\d\d of tenant t1: [\d.]+ instead of [\d.]+", found)
 
 
 class FaultFree(EmbeddedDeployment):
