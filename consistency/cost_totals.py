@@ -33,7 +33,7 @@ def cost_differences(settings: Settings) -> list[str]:
 
 async def _differences(settings: Settings) -> list[str]:
     async with run_with_reader(settings.store) as reader:
-        costs = RecordedCosts(reader, _FixedClock(now()), settings.zone)
+        costs = RecordedCosts(reader, _FixedClock(now()), settings.zone, settings.issuer)
         tenants = [Tenant(tenant_id, name) for tenant_id, name in await reader.all(_TENANTS)]
         return [line for tenant in tenants for line in await _tenant_differences(costs, tenant)]
 
