@@ -17,7 +17,8 @@ EXTRAS := --extra server --extra postgres
 BY_MODULE := --dist loadscope --no-loadscope-reorder
 
 # The suites that `make test-postgresql` repeats on PostgreSQL.
-ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server/test_federated_users.py \
+ON_POSTGRESQL := tests/operator tests/store tests/backends/costs tests/backends/embedded \
+  tests/server/test_federated_users.py \
   tests/server/test_writer.py tests/server/metrics/test_audit_log.py tests/server/http/test_rejected_connections.py \
   $(addprefix tests/server/http/test_,connection.py health.py login.py login_queue.py login_throttle.py sessions.py) \
   $(addprefix tests/server/commands/test_,live_changes.py upgrade.py) \

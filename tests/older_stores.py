@@ -22,7 +22,10 @@ _DOWNGRADE: Final = {
         "CREATE UNIQUE INDEX uq_prices_node ON prices (kind, unit, node_id, start)",
         "CREATE UNIQUE INDEX uq_prices_every_node ON prices (kind, unit, start) WHERE node_id IS NULL",
         *(f"DROP TABLE billing_{name}" for name in ("entries", "state", "closings")),
-        *(f"DROP TABLE {name}" for name in ("monthly_sums", "price_entries", "reading_periods", "record_names")),
+        *(
+            f"DROP TABLE {name}"
+            for name in ("monthly_sums", "price_entries", "project_resources", "reading_periods", "record_names")
+        ),
         "DROP INDEX ix_domains_tenant_id_id",
         "CREATE INDEX ix_domains_tenant_id ON domains (tenant_id)",
     ),

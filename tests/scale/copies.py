@@ -36,6 +36,7 @@ EXTRA_ROWS = {
         "INSERT INTO billing_closings VALUES (1793491200, 'Asia/Kathmandu')",
         "INSERT INTO monthly_sums VALUES (1, 1793491200, 'volume', 1, '', 1, 0, 0, 9007199254740993, 0, 0, 0, -1)",
         "INSERT INTO reading_periods VALUES (-2, 0, 3600)",
+        "INSERT INTO project_resources VALUES (-2, 'west', 'volume', 'v', -3, NULL, '名', 1, 0, 0, 5, NULL, 0)",
         "INSERT INTO record_names VALUES (-1, 'node', '节点	1')",
     ),
     "activity": (

@@ -1,5 +1,6 @@
 """Hourly readings for the billing record: which projects, with which sessions, and what failures do."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import insert
 
 from cloudconsole.backends.openstack.secret_files import ApplicationCredential
@@ -14,7 +16,7 @@ from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser,
 from cloudconsole.core.resources import Amounts, BillableResource
 from cloudconsole.server import reading_collection
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
-from cloudconsole.server.reading_collection import SWEEP_SECONDS, QueueingRecorder, ReadingCollector
+from cloudconsole.server.reading_collection import RETRY_SECONDS, SWEEP_SECONDS, QueueingRecorder, ReadingCollector
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired, UpstreamTimeout
 from cloudconsole.store.activity_writes import ActivityStore, LoginAttempt, NewSession
@@ -38,6 +40,8 @@ class Cloud:
     recorder: QueueingRecorder
     clock: FakeClock
     rejected: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    broken: frozenset[str] = frozenset()
     is_down: bool = False
 
     def __post_init__(self) -> None:
@@ -52,8 +56,10 @@ class Cloud:
         assert tenant.credentials is not None
         token = tenant.credentials.encrypted_token.decode()
         self.read_with.append(token)
-        if self.is_down:
+        if self.is_down or token in self.forbidden:
             raise UpstreamTimeout
+        if token in self.broken:
+            raise KeyError(token)
         if token in self.rejected:
             raise LoginRequired
         await self.recorder.record(self.reading(tenant.credentials.project_id))
@@ -121,8 +127,7 @@ class CollectingWorker:
 
         async def work() -> None:
             self.collector.tick()
-            assert self.collector.task is not None
-            await self.collector.task
+            await asyncio.gather(*(task for task in (self.collector.sweep, self.collector.recording) if task))
 
         run(work())
         return sorted(self.cloud.read_with[before:])
@@ -208,6 +213,26 @@ def test_a_failed_reading_is_tried_again(
     )
 
 
+def test_another_session_is_used_if_one_fails(worker: CollectingWorker) -> None:
+    worker.open_session("acme", "good")
+    worker.clock.moment += 1
+    worker.open_session("acme", "forbidden")
+    worker.cloud.forbidden = frozenset({"forbidden"})
+    assert worker.sweep() == ["forbidden", "good"]
+    assert len(rows(worker.data, reading_periods)) == 1
+
+
+def test_one_project_that_fails_unexpectedly_stops_no_other(
+    worker: CollectingWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker.open_session("acme", "broken")
+    worker.open_session("globex", "good")
+    worker.cloud.broken = frozenset({"broken"})
+    assert worker.sweep() == ["broken", "good"]
+    assert len(rows(worker.data, reading_periods)) == 1
+    assert "could not read a project" in caplog.text
+
+
 def test_a_failed_write_is_logged_and_tried_again(worker: CollectingWorker, caplog: pytest.LogCaptureFixture) -> None:
     worker.open_session("acme", "token")
     with write_transaction(worker.data, "cloud") as connection:
@@ -233,19 +258,32 @@ def test_projects_with_an_application_credential_are_read_without_a_session(work
     assert [row.last_reading for row in rows(worker.data, reading_periods)] == [NOW + 3600]
 
 
-@pytest.mark.parametrize("is_down", [False, True])
-def test_a_credential_that_fails_is_tried_again_in_the_next_hour(
-    worker: CollectingWorker, caplog: pytest.LogCaptureFixture, is_down: bool
+def test_a_rejected_credential_is_tried_again_in_the_next_hour(
+    worker: CollectingWorker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker.give_credentials(f"acme {'secret' if is_down else 'wrong'}")
-    worker.keystone.is_down = is_down
+    worker.give_credentials("# none yet\nacme wrong")
     worker.sweep()
-    worker.sweep(60)
+    worker.sweep(RETRY_SECONDS)
     assert worker.keystone.logins == ["acme"]
-    worker.sweep(3600)
+    worker.sweep(3600 - RETRY_SECONDS)
     assert worker.keystone.logins == ["acme"] * 2
-    assert ("could not use application credential acme: upstream_timeout" if is_down else "is rejected") in caplog.text
-    assert "wrong" not in caplog.text
+    assert "the application credential in line 2 of" in caplog.text
+    # An ID may be a secret by mistake.
+    assert not any(word in caplog.text for word in ("acme", "wrong"))
+
+
+@pytest.mark.parametrize("broken", ["keystone", "cloud"])
+def test_a_failure_with_a_credential_is_tried_again_after_a_pause(worker: CollectingWorker, broken: str) -> None:
+    worker.give_credentials("acme secret")
+    getattr(worker, broken).is_down = True
+    worker.sweep()
+    worker.sweep(RETRY_SECONDS - 1)
+    assert worker.keystone.logins == ["acme"]
+    getattr(worker, broken).is_down = False
+    worker.sweep(1)
+    assert worker.keystone.logins == ["acme"] * 2
+    assert len(rows(worker.data, reading_periods)) == 1
+    assert len(worker.keystone.revoked) == (2 if broken == "cloud" else 1)
 
 
 @pytest.mark.parametrize(
@@ -282,6 +320,20 @@ def test_readings_of_requests_are_recorded_later(worker: CollectingWorker) -> No
     assert not worker.recorder.has_pending
 
 
+def test_the_same_reading_is_written_once_per_hour(worker: CollectingWorker) -> None:
+    def last_reading() -> int:
+        (row,) = rows(worker.data, reading_periods)
+        return int(row.last_reading) - NOW
+
+    for seconds, expected in ((0, 0), (10, 0), (3600, 3600), (3610, 3600)):
+        worker.clock.moment = NOW + seconds
+        run(worker.recorder.record(worker.cloud.reading("acme")))
+        assert last_reading() == expected
+    worker.clock.moment += 5
+    run(worker.recorder.record(replace(worker.cloud.reading("acme"), resources=[])))
+    assert last_reading() == 3615
+
+
 def test_readings_that_wait_are_bounded(worker: CollectingWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading_collection, "MAX_PENDING", 2)
     for project in ("p1", "p2", "p3", "p1"):
@@ -293,9 +345,9 @@ def test_readings_that_wait_are_bounded(worker: CollectingWorker, monkeypatch: p
 def test_the_collector_stops_in_the_middle_of_a_reading(worker: CollectingWorker) -> None:
     async def close_while_reading() -> bool:
         worker.collector.tick()
-        task = worker.collector.task
+        task = worker.collector.sweep
         await worker.collector.close()
         worker.collector.tick()
-        return worker.collector.task is task
+        return worker.collector.sweep is task
 
     assert run(close_while_reading())

@@ -37,6 +37,8 @@ class Prices(NamedTuple):
 
 def segments(key: CostKey, entries: Iterable[Entry], prices: Prices, calendar: Calendar) -> Iterator[Segment]:
     """Yield the segments of a resource within the parts; entries are all those of the key up to their end."""
+    if not prices.parts:
+        return
     start, end = prices.parts[0].start, prices.parts[-1].end
     running = Amounts()
     steps: dict[int, Amounts] = {}

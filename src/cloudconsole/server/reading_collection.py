@@ -4,8 +4,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -24,14 +25,19 @@ from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
 from cloudconsole.store.base import Reader
 from cloudconsole.store.billing.readings import Reading, record_reading
-from cloudconsole.store.session_lookup import UNREAD_PROJECTS, credentials_from_row
+from cloudconsole.store.session_lookup import SESSIONS_OF_TENANT, UNREAD_TENANTS, credentials_from_row
 
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS: Final = 60
-SWEEP_SIZE: Final = 1000
-"""Sessions that are looked at; more follow in the next sweep."""
+READS_AT_ONCE: Final = 8
+"""Of one endpoint, so that one that does not respond delays no other."""
+SESSIONS_PER_PROJECT: Final = 3
+"""Sessions that are tried in a sweep."""
+RETRY_SECONDS: Final = 300
+"""The pause after a failure with an application credential."""
 MAX_PENDING: Final = 1000
+MAX_REMEMBERED: Final = 10_000
 CLOSE_SECONDS: Final = 2
 _LAST_READING: Final = """
     SELECT MAX(last_reading) FROM tenants
@@ -59,16 +65,27 @@ class CredentialUser(Protocol):
 
 
 CredentialFiles = Sequence[tuple[Path, CredentialUser]]
+Job = Callable[[], Awaitable[None]]
 
 
 class QueueingRecorder:
-    """Writes readings to the billing record: at once, or later if a request must not wait for that."""
+    """Writes readings to the billing record: at once, or later if a request must not wait for that.
+
+    A reading that shows the same as the last one of its hour is not written: on SQLite, every write of any tenant's
+    data outdates all cached responses.
+    """
 
     def __init__(self, engine: Engine, writer: Writer, zone: tzinfo) -> None:
         self._engine = engine
         self._writer = writer
         self._zone = zone
         self._pending: dict[str, Reading] = {}
+        self._recorded: dict[str, tuple[int, int]] = {}
+        """Hour and hash of the last reading of each project."""
+
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._pending)
 
     def add(self, reading: Reading) -> None:
         """Record a reading later; a later one of the same project replaces it."""
@@ -82,14 +99,18 @@ class QueueingRecorder:
 
     async def record(self, reading: Reading) -> None:
         """Record a reading; if that fails, the next one tries again, or the hour is a gap."""
+        seen = clock_hour(reading.at, self._zone).start, hash(tuple(reading.resources))
+        if self._recorded.get(reading.project) == seen:
+            return
         try:
-            await self._writer.write(record_reading, self._engine, reading, self._zone)
+            is_recorded = await self._writer.write(record_reading, self._engine, reading, self._zone)
         except (ApiError, SQLAlchemyError) as problem:
             log.warning("could not record a reading: %r", problem.__cause__ or problem)
-
-    @property
-    def has_pending(self) -> bool:
-        return bool(self._pending)
+            return
+        if is_recorded:
+            if len(self._recorded) >= MAX_REMEMBERED:
+                self._recorded.clear()
+            self._recorded[reading.project] = seen
 
 
 class ReadingCollector:
@@ -120,28 +141,32 @@ class ReadingCollector:
         """Sessions whose token the cloud has rejected."""
         self._credential_tenants: dict[str, int] = {}
         """The tenant of each application credential that was used."""
-        self._failed_credentials: dict[str, int] = {}
-        """The hour in which an application credential failed: it is tried again in the next one."""
-        self.task: asyncio.Task[None] | None = None
-        """The current task, or the last one."""
+        self._credential_retries: dict[str, float] = {}
+        """When an application credential that has failed is tried again."""
+        self.sweep: asyncio.Task[None] | None = None
+        """The current sweep, or the last one."""
+        self.recording: asyncio.Task[None] | None = None
+        """The current task that records what requests have read, or the last one."""
 
     def tick(self) -> None:
         """Start due work in the running event loop; call this a few times a second."""
-        if self._is_closed or (self.task is not None and not self.task.done()):
+        if self._is_closed:
             return
-        if self._monotonic() >= self._next_sweep:
+        if self._monotonic() >= self._next_sweep and _is_done(self.sweep):
             self._next_sweep = self._monotonic() + SWEEP_SECONDS
-            self.task = asyncio.create_task(self._sweep())
-        elif self._recorder.has_pending:
-            self.task = asyncio.create_task(self._recorder.record_pending())
+            self.sweep = asyncio.create_task(self._sweep())
+        if self._recorder.has_pending and _is_done(self.recording):
+            self.recording = asyncio.create_task(self._recorder.record_pending())
 
     async def close(self) -> None:
         """Stop; call this before the connections to the cloud close."""
         self._is_closed = True
-        if self.task is not None:
-            await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
-            self.task.cancel()
-            await asyncio.wait({self.task})
+        tasks = {task for task in (self.sweep, self.recording) if task is not None}
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     async def read(self, tenant: Tenant) -> float:
         """Bring the record of a tenant up to date as far as possible, and return until when it is."""
@@ -150,76 +175,105 @@ class ReadingCollector:
         except LoginRequired:
             raise
         except ApiError as problem:
-            log.warning("could not read resources for the billing record: %s", problem.error)
+            _log_failed_read(problem)
             return self._clock.now()
 
     async def _sweep(self) -> None:
+        if len(self._rejected) > MAX_REMEMBERED:
+            self._rejected.clear()
+        limits: dict[object, asyncio.Semaphore] = {}
+
+        async def run(place: object, job: Job) -> None:
+            async with limits.setdefault(place, asyncio.Semaphore(READS_AT_ONCE)):
+                try:
+                    await job()
+                except Exception:
+                    log.exception("could not read a project for the billing record")
+
         try:
-            by_tenant: dict[int, list[tuple[bytes, Tenant]]] = {}
-            for id_hash, tenant in await self._unread():
-                by_tenant.setdefault(tenant.id, []).append((id_hash, tenant))
-            self._rejected &= {id_hash for sessions in by_tenant.values() for id_hash, _ in sessions}
-            # Workers read in different orders, so that they seldom read the same project at once.
-            for tenant_id in random.sample(sorted(by_tenant), len(by_tenant)):
-                await self._read_with_any(by_tenant[tenant_id])
-            for file, user in self._credential_files:
-                for credential in read_application_credentials(file):
-                    await self._read_with_credential(credential, user)
-            await self._recorder.record_pending()
-        except SecretFileError as problem:
-            log.warning("%s", problem)
+            jobs = [*await self._session_jobs(), *self._credential_jobs()]
         except ApiError as problem:
             log.warning("could not find projects to read: %r", problem.__cause__ or problem)
-        except Exception:
-            log.exception("could not read projects for the billing record")
+            return
+        # Workers read in different orders, so that they seldom read the same project at once.
+        random.shuffle(jobs)
+        await asyncio.gather(*(run(place, job) for place, job in jobs))
 
-    async def _read_with_any(self, sessions: list[tuple[bytes, Tenant]]) -> None:
-        """Read a project with the first session whose token the cloud accepts, unless another worker has read it."""
-        for id_hash, tenant in sessions:
-            if id_hash in self._rejected:
-                continue
-            if await self._is_read(tenant.id):
-                return
+    # With sessions
+
+    async def _session_jobs(self) -> list[tuple[object, Job]]:
+        found = await self._reader.all(UNREAD_TENANTS, {**self._in_use(), "since": self._hour_start()})
+        return [(endpoint, partial(self._read_with_sessions, tenant_id)) for tenant_id, endpoint in found]
+
+    async def _read_with_sessions(self, tenant_id: int) -> None:
+        """Read a project with the first session that can, unless another worker has read it."""
+        if await self._is_read(tenant_id):
+            return
+        query = {**self._in_use(), "tenant_id": tenant_id, "limit": SESSIONS_PER_PROJECT + len(self._rejected)}
+        found = await self._reader.all(SESSIONS_OF_TENANT, query)
+        usable = [row for row in found if row[0] not in self._rejected]
+        for id_hash, username, *columns in usable[:SESSIONS_PER_PROJECT]:
+            tenant = Tenant(tenant_id, username, credentials_from_row(columns), COLLECTOR)
             try:
-                await self.read(tenant)
+                await self._cloud.record_resources(tenant)
             except LoginRequired:
                 self._rejected.add(id_hash)
+            except ApiError as problem:
+                _log_failed_read(problem)
             else:
                 return
 
-    async def _read_with_credential(self, credential: ApplicationCredential, user: CredentialUser) -> None:
-        hour = clock_hour(self._clock.now(), self._zone).start
-        tenant_id = self._credential_tenants.get(credential.id)
-        if self._failed_credentials.get(credential.id) == hour or (tenant_id and await self._is_read(tenant_id)):
+    def _in_use(self) -> dict[str, int]:
+        now = int(self._clock.now())
+        return {"now": now, "idle_since": now - self._session_idle}
+
+    # With application credentials
+
+    def _credential_jobs(self) -> Iterator[tuple[object, Job]]:
+        for file, user in self._credential_files:
+            try:
+                credentials = read_application_credentials(file)
+            except SecretFileError as problem:
+                log.warning("%s", problem)
+                continue
+            for credential in credentials:
+                name = f"the application credential in line {credential.line} of {file}"
+                yield user, partial(self._read_with_credential, credential, user, name)
+
+    async def _read_with_credential(self, credential: ApplicationCredential, user: CredentialUser, name: str) -> None:
+        now, known = self._clock.now(), self._credential_tenants.get(credential.id)
+        is_waiting = now < self._credential_retries.get(credential.id, 0)
+        if is_waiting or (known is not None and await self._is_read(known)):
             return
         try:
             found = await user.use_application_credential(credential, COLLECTOR)
             if found is None:
-                self._failed_credentials[credential.id] = hour
-                log.warning("application credential %s is rejected, or its tenant is disabled", credential.id)
+                self._credential_retries[credential.id] = clock_hour(now, self._zone).end
+                log.warning("%s is rejected, or its tenant is disabled", name)
                 return
             self._credential_tenants[credential.id] = found.tenant_id
-            if not await self._is_read(found.tenant_id):
-                await self.read(Tenant(found.tenant_id, found.username, found.credentials, COLLECTOR))
-            await user.revoke(found.credentials, COLLECTOR)
+            try:
+                if not await self._is_read(found.tenant_id):
+                    await self._cloud.record_resources(
+                        Tenant(found.tenant_id, found.username, found.credentials, COLLECTOR)
+                    )
+            finally:
+                await user.revoke(found.credentials, COLLECTOR)
         except ApiError as problem:
-            self._failed_credentials[credential.id] = hour
-            log.warning("could not use application credential %s: %s", credential.id, problem.error)
+            self._credential_retries[credential.id] = now + RETRY_SECONDS
+            log.warning("could not read a project with %s: %s", name, problem.error)
 
     async def _is_read(self, tenant_id: int) -> bool:
         row = await self._reader.one(_LAST_READING, (tenant_id,))
-        hour = clock_hour(self._clock.now(), self._zone).start
-        return row is not None and row[0] is not None and row[0] >= hour
+        return row is not None and row[0] is not None and row[0] >= self._hour_start()
 
-    async def _unread(self) -> list[tuple[bytes, Tenant]]:
-        now = self._clock.now()
-        query = {
-            "now": int(now),
-            "idle_since": int(now) - self._session_idle,
-            "since": clock_hour(now, self._zone).start,
-            "limit": SWEEP_SIZE,
-        }
-        return [
-            (id_hash, Tenant(tenant_id, username, credentials_from_row(columns), COLLECTOR))
-            for id_hash, tenant_id, username, *columns in await self._reader.all(UNREAD_PROJECTS, query)
-        ]
+    def _hour_start(self) -> int:
+        return clock_hour(self._clock.now(), self._zone).start
+
+
+def _is_done(task: asyncio.Task[None] | None) -> bool:
+    return task is None or task.done()
+
+
+def _log_failed_read(problem: ApiError) -> None:
+    log.warning("could not read resources for the billing record: %s", problem.error)

@@ -31,17 +31,22 @@ ENDED_FEDERATED_SESSIONS: Final = """
 """
 """Sessions that an operator has ended since then; their rows stay until the tokens are revoked or expire."""
 
-UNREAD_PROJECTS: Final = f"""
-    SELECT sessions.id_hash, guest.tenant_id, guest.username, guest.endpoint, guest.user_id, guest.project_id,
-           guest.services, guest.sealed_token
-    FROM {LIVE_FEDERATED_SESSIONS} AND sessions.seen_at > :idle_since AND sessions.expires_at > :now
-        AND NOT EXISTS (
-            SELECT 1 FROM record_names JOIN reading_periods ON reading_periods.project_id = record_names.id
-            WHERE record_names.thing = 'project' AND record_names.name = tenants.project AND last_reading >= :since
-        )
-    ORDER BY sessions.seen_at DESC LIMIT :limit
+_IN_USE: Final = f"{LIVE_FEDERATED_SESSIONS} AND sessions.seen_at > :idle_since AND sessions.expires_at > :now"
+
+UNREAD_TENANTS: Final = f"""
+    SELECT DISTINCT guest.tenant_id, guest.endpoint FROM {_IN_USE} AND tenants.project NOT IN (
+        SELECT record_names.name FROM reading_periods
+        JOIN record_names ON record_names.id = reading_periods.project_id
+        WHERE reading_periods.last_reading >= :since
+    )
 """
-"""Live sessions of projects that have not been read since then, the latest first."""
+"""Tenants with a live session whose OpenStack project has not been read since then."""
+
+SESSIONS_OF_TENANT: Final = f"""
+    SELECT sessions.id_hash, guest.username, guest.endpoint, guest.user_id, guest.project_id, guest.services,
+           guest.sealed_token
+    FROM {_IN_USE} AND guest.tenant_id = :tenant_id ORDER BY sessions.seen_at DESC LIMIT :limit
+"""
 
 FIND_FEDERATED_SESSION: Final = f"""
     SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at, 'tenant', 0,

@@ -23,7 +23,7 @@ from cloudconsole.spec.records import BillableType
 from cloudconsole.store.billing import monthly_sums
 from cloudconsole.store.billing.readings import Reading, record_reading
 from cloudconsole.store.billing.verification import incorrect_record
-from cloudconsole.store.tables import billing_entries, tenants
+from cloudconsole.store.tables import billing_entries, nodes, tenants
 from tests.backends.small_cloud import ISSUER, SmallCloud
 from tests.core.test_billing_hours import at
 from tests.stores import run
@@ -140,6 +140,30 @@ def test_a_server_counts_to_its_end_and_also_if_no_reading_saw_it_running(projec
     )
 
 
+@pytest.mark.parametrize(
+    ("readings", "hours"),
+    [
+        # It was deleted while it was read, and is listed again in the next hour.
+        ([("09:00:05", None), ("10:00:05", "10:00:07"), ("11:00:05", "10:00:07")], 2),
+        # It was deleted softly, and is reclaimed hours later.
+        ([("09:00:05", None), ("10:00:05", "09:20:00"), ("11:00:05", ""), ("12:00:05", "11:30:00")], 1),
+        # It was not listed for a while, as if its region were gone.
+        ([("10:00:05", None), ("10:30:00", ""), ("11:00:05", "10:45:00")], 1),
+        ([("10:00:05", None), ("11:00:05", ""), ("12:00:05", "11:30:00")], 2),
+        # It is restored after a soft deletion.
+        ([("10:00:05", None), ("10:30:00", "10:20:00"), ("10:40:00", None), ("11:00:05", None)], 2),
+    ],
+)
+def test_an_hour_of_a_deleted_server_counts_once(
+    project: Project, readings: list[tuple[str, str | None]], hours: int
+) -> None:
+    for moment, deleted in readings:
+        ended = f"2026-11-15T{deleted}" if deleted else None
+        listed = [] if deleted == "" else [server("2026-11-15T08:00:00", ended)]
+        project.read(f"2026-11-15T{moment}", *listed)
+    assert Decimal(project.months("2026-11-15T12:30:00")["2026-11"][0] or 0) == hours * Decimal("0.50")
+
+
 def test_a_change_of_size_counts_from_the_reading_that_saw_it(project: Project) -> None:
     for moment, size in (("10:00:05", 10), ("11:00:05", 20), ("11:30:00", 30), ("12:00:05", 30)):
         project.read(f"2026-11-15T{moment}", volume(size=size))
@@ -183,6 +207,44 @@ def test_a_later_price_for_a_closed_month_changes_only_hours_that_were_read(proj
     assert project.months("2026-12-02T08:30:00") == {"2026-10": ("0.20", False), "2026-12": ("0.30", False)}
 
 
+def test_a_later_price_counts_in_its_month_though_nothing_was_read_in_it(project: Project) -> None:
+    project.read("2026-10-01T00:00:05", volume())
+    project.cloud.clock.moment = at("2026-12-05")
+    project.price("volume", "gb", "0.04", since=at("2026-10-01"))
+    for moment in ("2026-12-06", "2027-02-02T08:30:00"):
+        assert project.months(moment) == {"2026-10": ("0.10", False), "2026-12": ("0.30", False)}
+        assert run(project.costs.summary(USER, "")).record[-1].amount == "0.40"
+        (correction,) = project.rows("2026-12-01", "2026-12-31", type="volume")
+        assert (correction.billing_id, correction.amount, correction.remarks) == ("2026-12", "0.30", "price")
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_price_that_changes_after_the_last_reading_of_an_hour_does_not_apply(
+    project: Project, is_removed: bool
+) -> None:
+    project.price("volume", "gb", "0.05", since=at("2026-10-15T10:30:00") - is_removed * HOUR)
+    project.read("2026-10-15T10:00:05", volume())
+    if is_removed:
+        with operator_transaction(project.cloud.engine, actor="tests", now=at("2026-10-15T10:30:00")) as tx:
+            PRICES.remove(tx, "volume/gb/2026-10-15T09:30:00Z")
+    expected = "0.50" if is_removed else "0.10"
+    for moment in ("2026-10-20", "2026-11-10T10:00:00"):
+        assert project.months(moment)["2026-10"][0] == expected
+    project.read("2026-11-10T10:00:05", volume())
+    assert project.months("2026-11-10T10:30:00")["2026-10"][0] == expected
+
+
+@pytest.mark.parametrize(("late", "november"), [("2026-10-31T21:00:05", "0.10"), ("2026-10-31T23:59:58", "0.20")])
+def test_a_late_reading_changes_no_closed_month(project: Project, late: str, november: str) -> None:
+    project.read(f"{late[:13]}:00:01")
+    project.cloud.clock.moment = at("2026-11-01T00:00:10")
+    project.cloud.volume()
+    project.read(late, volume())
+    october = project.months("2026-11-01T00:30:00")["2026-10"]
+    project.read("2026-11-01T02:00:05", volume())
+    assert project.months("2026-11-01T02:30:00") == {"2026-10": october, "2026-11": (november, False)}
+
+
 def test_a_month_that_was_read_in_every_hour_is_complete(project: Project) -> None:
     for hour in range(3):
         project.read(f"2026-11-01T0{hour}:00:05", volume())
@@ -215,8 +277,10 @@ def test_older_readings_and_those_that_do_not_go_back_far_enough_are_ignored(pro
 
 def test_a_renamed_resource_has_its_new_name(project: Project) -> None:
     project.read("2026-11-15T10:00:05", volume(name="old"))
-    project.read("2026-11-15T10:30:00", volume(name="new"))
-    project.read("2026-11-15T10:40:00", volume(name="new"))
+    for name in ("other", "and other"):
+        project.read("2026-11-15T10:30:00", volume(name=name))
+    for minute in (0, 1):
+        project.read(f"2026-11-15T11:{minute:02}:05", volume(name="new"))
     assert [row.name for row in project.rows("2026-11-15", "2026-11-15")] == ["new"]
     with project.cloud.engine.begin() as connection:
         assert len(connection.execute(select(billing_entries)).all()) == 2
@@ -224,14 +288,27 @@ def test_a_renamed_resource_has_its_new_name(project: Project) -> None:
 
 def test_a_node_with_the_name_of_a_region_has_its_prices(project: Project) -> None:
     project.read("2026-11-15T10:00:05", volume())
-    with operator_transaction(project.cloud.engine, actor="tests", now=at("2026-11-15T10:30:00")) as tx:
-        NODES.add(tx, {"name": "west"})
+    project.cloud.insert(nodes, {"id": 3, "name": "west"})
     project.price("volume", "gb", "0.05", node="west")
     project.read("2026-11-15T11:00:05", volume())
     assert project.months("2026-11-15T11:30:00")["2026-11"][0] == "0.60"
     assert run(project.costs.summary(USER, "west")).record[-1].amount == "0.60"
     assert run(project.costs.summary(USER, "north")).record[-1].amount == "0.00"
     assert {row.region for row in project.rows("2026-11-15", "2026-11-15")} == {"west"}
+
+
+def test_an_hour_in_which_a_node_is_renamed_counts_once(project: Project) -> None:
+    project.cloud.insert(nodes, {"id": 3, "name": "west"})
+    project.read("2026-11-15T10:00:05", volume())
+    with operator_transaction(project.cloud.engine, actor="tests", now=at("2026-11-15T10:10:00")) as tx:
+        NODES.change(tx, "west", {"name": "far-west"})
+    project.read("2026-11-15T10:30:00", volume())
+    assert project.months("2026-11-15T10:45:00")["2026-11"][0] == "0.10"
+
+
+def test_names_that_postgresql_cannot_store_are_replaced(project: Project) -> None:
+    project.read("2026-11-15T10:00:05", volume(name="a\0b"))
+    assert [row.name for row in project.rows("2026-11-15", "2026-11-15")] == ["a\ufffdb"]
 
 
 def test_projects_and_tenants_have_records_of_their_own(project: Project) -> None:

@@ -43,11 +43,17 @@ class Books:
         self, timeline: list[RowTuple], closings: tuple[Closing, ...], keys: Iterable[CostKey], second: int
     ) -> None:
         price_keys = {(key.kind, node_id) for key in keys for node_id in (key.node_id, None)}
-        self._timeline = [row for row in timeline if (row[0], row[2]) in price_keys]
+        found = [row for row in timeline if (row[0], row[2]) in price_keys]
+        # What begins or ends later does not concern the last hour, which may be that of a reading long ago.
+        self._timeline = [
+            row if row[6] is None or row[6] <= second else (*row[:6], None, *row[7:])
+            for row in found
+            if row[3] <= second
+        ]
         self._closings = closings
         self._closed: dict[int, PriceBook] = {}
-        self.present = PriceBook(price for price in prices_of(self._timeline) if price.start <= second)
-        moments = {moment for row in self._timeline for moment in (row[3], row[6]) if moment is not None}
+        self.present = PriceBook(prices_of(self._timeline))
+        moments = {moment for row in found for moment in (row[3], row[6]) if moment is not None}
         self.starts = sorted(moment for moment in moments if moment <= second)
         """When prices began or ended; also those that were changed later, which closed months may have."""
         self.next_start = min((moment for moment in moments if moment > second), default=None)
@@ -62,7 +68,12 @@ class Books:
         return self._closed[until]
 
 
+def _without_later_end(row: RowTuple, second: int) -> RowTuple:
+    return row if row[6] is None or row[6] <= second else (*row[:6], None, *row[7:])
+
+
 class BillingContext(NamedTuple):
+    now: int
     second: int
     """Costs are those up to the end of this hour: now, or the last reading of an OpenStack project."""
     calendar: Calendar
@@ -83,9 +94,9 @@ class BillingContext(NamedTuple):
         """Return whether anything of a month is recorded."""
         return any(start < month.end and end > month.start for start, end in self.known)
 
-    def is_complete(self, month: Month, now: int) -> bool:
+    def is_complete(self, month: Month) -> bool:
         """Return whether all hours of a month up to now are recorded."""
-        until = min(month.end, self.calendar.span_at(now).hour_end(now))
+        until = min(month.end, self.calendar.span_at(self.now).hour_end(self.now))
         return any(start <= month.start and end >= until for start, end in self.known)
 
     def gaps(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -122,4 +133,4 @@ async def read_context(snapshot: Snapshot, owner: int, now: int, zone: tzinfo) -
     upcoming = await snapshot.one(_NEXT, (owner, second)) or (None,)
     expires_at = min(moment for moment in (hour_end, books.next_start, upcoming[0]) if moment is not None)
     is_current = hour_end >= calendar.span_at(now).hour_start(now)
-    return BillingContext(second, calendar, zone, keys, books, known, hour_end, is_current, expires_at)
+    return BillingContext(now, second, calendar, zone, keys, books, known, hour_end, is_current, expires_at)

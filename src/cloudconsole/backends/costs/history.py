@@ -75,7 +75,7 @@ async def read_history(snapshot: Snapshot, owner: int, now: int, zone: tzinfo) -
             history.running[key] = running
         require_price(key, history.running[key], books.present, second)
     history.costs.extend([cost async for cost in record.end_price_differences(parts, books)])
-    for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (owner, second)):
+    for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (owner, now)):
         history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction)))
     return history
 

@@ -77,9 +77,9 @@ class RecordedCosts:
         context = history.context
         rows = []
         for month in months:
-            total = sum(cost.billionths for cost in history.costs if month.start <= cost.start < month.end)
-            text = format_amount(total) if context.is_known(month) else None
-            rows.append(MonthlyBill(month.label, text, context.is_complete(month, moment.second)))
+            costs = [cost.billionths for cost in history.costs if month.start <= cost.start < month.end]
+            text = format_amount(sum(costs)) if any(costs) or context.is_known(month) else None
+            rows.append(MonthlyBill(month.label, text, context.is_complete(month)))
         return moment.result(rows, context.expires_at)
 
     async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]:
@@ -123,7 +123,8 @@ class RecordedCosts:
             unknown = Forecast(month.label, None, None, None, 0, is_complete=False)
             return moment.result(unknown, month.end)
         context = history.context
-        so_far = sum(cost.billionths for cost in history.costs if cost.start >= month.start)
+        costs = [cost.billionths for cost in history.costs if cost.start >= month.start]
+        so_far = sum(costs)
         first = max(context.hour_end, month.start)
         left = sum(span.hours for span in context.calendar.divide(first, month.end))
         hourly = sum(
@@ -131,11 +132,11 @@ class RecordedCosts:
         )
         record = Forecast(
             month.label,
-            format_amount(so_far) if context.is_known(month) else None,
+            format_amount(so_far) if any(costs) or context.is_known(month) else None,
             format_amount(hourly * left) if context.is_current else None,
             format_amount(so_far + hourly * left) if context.is_current else None,
             left,
-            is_complete=context.is_complete(month, moment.second),
+            is_complete=context.is_complete(month),
         )
         return moment.result(record, context.expires_at)
 

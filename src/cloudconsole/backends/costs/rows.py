@@ -160,14 +160,16 @@ class CostRowReader:
         self._query = query
         self._context = context
         self._end = min(query.end, context.hour_end)
-        self._entries_until = min(query.end, context.second + 1)
+        # After the last reading of an OpenStack project, there may be corrections.
+        self._entries_until = min(query.end, context.now + 1)
+        self._corrections_until = min(query.end, context.calendar.span_at(context.now).hour_end(context.now))
         self._breaks = frozenset(self._day_starts() if query.is_daily else self._month_starts())
         self._prices: dict[CostKey, Prices] = {}
         self._nodes: dict[int | None, str] = {}
 
     async def rows(self) -> list[CostRow]:
         query = self._query
-        if query.start >= self._end:
+        if query.start >= self._entries_until:
             return []
         self._nodes = dict(await self._snapshot.all(_NODE_NAMES))
         only, values = self._condition()
@@ -226,7 +228,7 @@ class CostRowReader:
             key = CostKey(kind, node_id, type_name)
             by_key.setdefault(key, []).append(Entry(key, billed_amounts(*amounts), counts_from, bool(skips_hour)))
             moment = max(counts_from, recorded_at)
-            if correction != "0" and self._query.start <= moment < self._end:
+            if correction != "0" and self._query.start <= moment < self._corrections_until:
                 costs.append((Segment(key, moment, moment, 0, Amounts(), 0), int(correction), event, False))
         for key, entries in by_key.items():
             for segment in joined(segments(key, entries, self._prices_of(key), self._context.calendar), self._breaks):

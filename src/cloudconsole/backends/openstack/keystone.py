@@ -197,9 +197,10 @@ class KeystoneIdentity:
         self, credential: ApplicationCredential, client: ClientInfo
     ) -> FederatedUser | None:
         """Return the user and project of an application credential, or None if Keystone rejects it."""
-        method = {"application_credential": credential._asdict()}
-        response = await self._in_time(self._request_token(method, client, expected=401))
-        if response.status == 401:
+        method = {"application_credential": {"id": credential.id, "secret": credential.secret}}
+        # 404 if its user has lost a role that it needs.
+        response = await self._in_time(self._request_token(method, client, expected={401, 404}))
+        if response.status >= 400:
             return None
         return await self._user_of(response, client)
 
@@ -217,7 +218,7 @@ class KeystoneIdentity:
         """
         user = {"name": username, "domain": {"name": self._endpoint.user_domain}, "password": password}
         # Without a scope, Keystone uses the user's default project, if any.
-        response = await self._request_token({"password": {"user": user}}, client, expected=401)
+        response = await self._request_token({"password": {"user": user}}, client, expected={401})
         if response.status == 401:
             if _RECEIPT not in response.headers:
                 self._upstream.read(response, ErrorResponse)
@@ -226,7 +227,7 @@ class KeystoneIdentity:
         if token.project is None:
             project = await self._project_for(token.user, secret, client)
             scope = {"project": {"id": project.id}}
-            response = await self._request_token({"token": {"id": secret}}, client, scope=scope, expected=403)
+            response = await self._request_token({"token": {"id": secret}}, client, scope=scope, expected={403})
             if response.status == 403:
                 raise NoProject
         return await self._user_of(response, client)
@@ -260,13 +261,13 @@ class KeystoneIdentity:
             await self._token_details("DELETE", secret, client)
 
     async def _request_token(
-        self, method: dict[str, Any], client: ClientInfo, *, expected: int, scope: dict[str, Any] | None = None
+        self, method: dict[str, Any], client: ClientInfo, *, expected: set[int], scope: dict[str, Any] | None = None
     ) -> UpstreamResponse:
         auth: dict[str, Any] = {"identity": {"methods": list(method), **method}}
         if scope is not None:
             auth["scope"] = scope
         return await self._upstream.request(
-            self._endpoint.address, "POST", _TOKENS, client=client, body={"auth": auth}, expected=frozenset({expected})
+            self._endpoint.address, "POST", _TOKENS, client=client, body={"auth": auth}, expected=frozenset(expected)
         )
 
     async def _token_details(self, method: str, secret: str, client: ClientInfo) -> UpstreamResponse:

@@ -31,6 +31,8 @@ def read_secret_file(file: Path, contents: str) -> bytes:
 class ApplicationCredential(NamedTuple):
     id: str
     secret: str
+    line: int = 0
+    """In the file; named in messages instead of the ID, which may be a secret by mistake."""
 
 
 def read_application_credentials(file: Path) -> list[ApplicationCredential]:
@@ -46,5 +48,5 @@ def read_application_credentials(file: Path) -> list[ApplicationCredential]:
         if len(words) != 2 or not line.isascii():
             # Not the line itself: it may have a secret.
             raise SecretFileError(f"line {number} of {file} is not an ID and a secret, separated by a space")
-        found.append(ApplicationCredential(*(word.decode() for word in words)))
+        found.append(ApplicationCredential(words[0].decode(), words[1].decode(), number))
     return found

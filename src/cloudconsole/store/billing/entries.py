@@ -22,6 +22,7 @@ from cloudconsole.store.tables import (
     billing_entries,
     monthly_sums,
     price_entries,
+    project_resources,
     record_names,
 )
 
@@ -129,7 +130,7 @@ def detach_entries(connection: Connection, thing: str, row_id: int, name: str) -
     column, tables = (
         ("tenant_id", (billing_entries, monthly_sums))
         if thing == "tenant"
-        else ("node_id", (billing_entries, monthly_sums, price_entries))
+        else ("node_id", (billing_entries, monthly_sums, price_entries, project_resources))
     )
     queries = {table: select(table.c[column]).where(table.c[column] == row_id).limit(1) for table in tables}
     found = [table for table, query in queries.items() if connection.scalar(query) is not None]

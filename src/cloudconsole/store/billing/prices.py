@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import tzinfo
+from functools import reduce
 from typing import Any, Final
 
 from sqlalchemy import Connection, or_, select
@@ -9,6 +10,7 @@ from sqlalchemy import Connection, or_, select
 from cloudconsole.core.billing import CostKey, Entry, total_cost
 from cloudconsole.core.billing_hours import Calendar
 from cloudconsole.core.pricing import Price, PriceBook
+from cloudconsole.core.resources import Amounts
 from cloudconsole.store.billing.entries import closed_entry, cost_key, entry_row, open_record
 from cloudconsole.store.billing.state import BillingState, last_readings
 from cloudconsole.store.sql import insert_rows
@@ -97,8 +99,11 @@ def _correct_prices(
     for (tenant_id, key), found in entries.items():
         first = min(entry.at for entry in found)
         last = readings.get(tenant_id, state.closed_until)
-        until = min(state.closed_until, calendar.span_at(last).hour_end(last))
-        parts = calendar.divide(first, until, starts)
+        if last < state.closed_until:
+            # What an OpenStack project has had since then is unknown.
+            running = reduce(Amounts.plus, (entry.amounts for entry in found), Amounts())
+            found.append(Entry(key, Amounts().minus(running), last, is_end=True))
+        parts = calendar.divide(first, state.closed_until, starts)
         old, new = (total_cost(found, parts, book) for book in books)
         if old != new:
             row = entry_row(tenant_id, "price", key, [0] * len(BILLED_AMOUNTS), first, now)

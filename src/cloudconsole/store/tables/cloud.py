@@ -334,3 +334,23 @@ reading_periods = Table(
     Column("start", BigInteger, primary_key=True, autoincrement=False),
     Column("last_reading", BigInteger, nullable=False),
 )
+
+project_resources = Table(
+    "project_resources",
+    CLOUD,
+    # Resources of OpenStack projects as the billing record has them, which the next reading is compared with; those
+    # that have ended lately, too.
+    Column("project_id", Integer, primary_key=True, autoincrement=False),
+    Column("region", TEXT, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
+    Column("resource_id", TEXT, primary_key=True),
+    Column("node_id", Integer, nullable=False),
+    Column("type", TEXT),
+    Column("name", TEXT, nullable=False),
+    *(Column(name, BigInteger, nullable=False) for name in BILLED_AMOUNTS),
+    # The last moment that counts; NULL while it runs.
+    Column("ended_at", BigInteger),
+    # 1 if the cloud has reported the end.
+    Column("is_deleted", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)

@@ -141,6 +141,21 @@ def upgrade() -> None:
         sa.Column("last_reading", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("project_id", "start", name=op.f("pk_reading_periods")),
     )
+    op.create_table(
+        "project_resources",
+        sa.Column("project_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("region", TEXT, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("resource_id", TEXT, nullable=False),
+        sa.Column("node_id", sa.Integer(), nullable=False),
+        sa.Column("type", TEXT, nullable=True),
+        sa.Column("name", TEXT, nullable=False),
+        *(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("items", "vcpus", "ram_gb", "size_gb")),
+        sa.Column("ended_at", sa.BigInteger(), nullable=True),
+        sa.Column("is_deleted", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("project_id", "region", "kind", "resource_id", name=op.f("pk_project_resources")),
+        sqlite_with_rowid=False,
+    )
     _fill()
 
 
