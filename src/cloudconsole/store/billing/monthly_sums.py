@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from operator import add, itemgetter
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select
@@ -38,13 +38,22 @@ def summed_tenants(connection: Connection, tenant_ids: Iterable[int]) -> set[int
 def add_sums(connection: Connection, rows: Iterable[SumValues], calendar: Calendar) -> None:
     """Add new entries of tenants that have sums."""
     sums: dict[tuple[Any, ...], list[int]] = {}
-    for tenant_id, kind, node_id, type_name, counts_from, skips_hour, *amounts in rows:
+    # For imports, without a list for each row.
+    for tenant_id, kind, node_id, type_name, counts_from, skips_hour, items, vcpus, ram_gb, size_gb in rows:
         span = calendar.span_at(counts_from)
         delay = span.hours_before(counts_from) + skips_hour
-        values = [*amounts, *(amount * delay for amount in amounts)]
         key = tenant_id, span.start, kind, node_id or NO_NODE, type_name or ""
         known = sums.get(key)
-        sums[key] = values if known is None else list(map(add, known, values))
+        if known is None:
+            known = sums[key] = [0] * len(_SUMS)
+        known[0] += items
+        known[1] += vcpus
+        known[2] += ram_gb
+        known[3] += size_gb
+        known[4] += items * delay
+        known[5] += vcpus * delay
+        known[6] += ram_gb * delay
+        known[7] += size_gb * delay
     names = "tenant_id", "start", "kind", "node_id", "type", *_SUMS
     found = (dict(zip(names, (*key, *values), strict=True)) for key, values in sums.items())
     insert_rows(connection, monthly_sums, found, _ADD_SUMS)
