@@ -88,10 +88,10 @@ def can_ask() -> bool:
 
 
 def ask_username(url: str) -> str:
-    sys.stderr.write(escape(translate(messages.USERNAME_PROMPT, url=url)))
-    sys.stderr.flush()
     try:
         with _line_ended():
+            sys.stderr.write(escape(translate(messages.USERNAME_PROMPT, url=url)))
+            sys.stderr.flush()
             username = _read_line().strip()
             username.encode()
     except (EOFError, UnicodeError):
