@@ -9,6 +9,7 @@ import pytest
 from cloudconsole.cli import messages
 from cloudconsole.cli.commands import COMMANDS
 from cloudconsole.cli.i18n import detect_language
+from cloudconsole.cli.tenant import messages as tenant_messages
 from cloudconsole.spec.i18n import Text
 from tests.cli.users import CliUser
 from tests.harness import RunningServer
@@ -79,7 +80,7 @@ def test_profile_can_set_the_language(cli_user: CliUser, server: RunningServer) 
 
 
 def all_messages() -> Iterator[tuple[str, Text]]:
-    for name, value in vars(messages).items():
+    for name, value in {**vars(messages), **vars(tenant_messages)}.items():
         if isinstance(value, Text):
             yield name, value
         elif name.isupper() and name != "ARGPARSE":

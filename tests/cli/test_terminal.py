@@ -103,8 +103,8 @@ class TestTables:
     def test_domain_is_shown_as_a_record(self, demo_user: CliUser) -> None:
         screen = final_screen(demo_user.open_terminal("domain", "206813"))
         assert not any("[]" in line for line in screen)
-        assert screen[0] == "id                206813"
-        assert "enabled           yes" in screen
+        assert screen[0] == "id                        206813"
+        assert "enabled                   yes" in screen
 
     @pytest.mark.parametrize("columns", ["0", "9"])
     def test_unusable_terminal_width_falls_back_to_the_default(self, demo_user: CliUser, columns: str) -> None:

@@ -3,12 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from cloudconsole.cli import messages, output
+from cloudconsole.cli import output
 from cloudconsole.cli.argument_parser import Parser, add_completion
 from cloudconsole.cli.errors import EXIT_USAGE, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.runner import run_command
+from cloudconsole.cli.tenant import messages
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession

@@ -5,11 +5,12 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import messages, stdout
+from cloudconsole.cli import stdout
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import print_csv_row
 from cloudconsole.cli.runner import run_command
+from cloudconsole.cli.tenant import messages
 from cloudconsole.spec.extensions import GET_COST_EXPORT, MONTH
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def _page(arguments: argparse.Namespace, previous: "CostExport | None", console: "Console") -> "CostExport":
+    from cloudconsole.client.actions import export_fields
     from cloudconsole.client.extension_decoding import cost_export
-    from cloudconsole.client.flow import export_fields
 
     fields = export_fields(arguments.month, arguments.format or "focus", previous)
     return cost_export(console.call(GET_COST_EXPORT.name, **fields), previous)

@@ -6,9 +6,9 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cloudconsole.cli import messages
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
+from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.flavors import with_unit
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from cloudconsole.cli import messages
 from cloudconsole.cli.errors import EXIT_USAGE, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, print_table, run_and_print
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar
+from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.cost_export import month, run_export
 from cloudconsole.cli.tenant.cost_history import GROUPS, KINDS, day, kind_name, run_forecast, run_period
 from cloudconsole.cli.tenant.flavors import with_unit

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudconsole.cli import messages, output
+from cloudconsole.cli import output
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags, whole_number
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, Table
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Styled
+from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.cli.terraform_plans import Item, Plan, is_plan, read_plan
 

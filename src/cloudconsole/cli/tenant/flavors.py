@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from cloudconsole.cli import messages
 from cloudconsole.cli.errors import CommandError
 from cloudconsole.cli.flags import add_connection_flags, whole_number
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
+from cloudconsole.cli.tenant import messages
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text_escaping import escape_and_truncate
 

@@ -3,11 +3,12 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import messages, output, stdout
+from cloudconsole.cli import output, stdout
 from cloudconsole.cli.errors import print_error
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.runner import run_command
+from cloudconsole.cli.tenant import messages
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession

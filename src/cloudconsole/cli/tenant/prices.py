@@ -5,10 +5,10 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from cloudconsole.cli import messages
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
+from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.flavors import with_unit
 
 if TYPE_CHECKING:

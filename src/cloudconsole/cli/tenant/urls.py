@@ -4,10 +4,10 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import messages
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
+from cloudconsole.cli.tenant import messages
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console

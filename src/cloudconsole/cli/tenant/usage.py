@@ -4,11 +4,11 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cloudconsole.cli import messages
 from cloudconsole.cli.flags import add_connection_flags, interval
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
 from cloudconsole.cli.tables import Bar, Cell, Styled
+from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.flavors import with_unit
 
 if TYPE_CHECKING:

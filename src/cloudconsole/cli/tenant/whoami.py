@@ -4,12 +4,13 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cloudconsole.cli import messages, output
+from cloudconsole.cli import output
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, Table, print_csv, print_markdown, print_table
 from cloudconsole.cli.runner import report_error, run_command
+from cloudconsole.cli.tenant import messages
 from cloudconsole.spec.i18n import Text
 
 if TYPE_CHECKING:
