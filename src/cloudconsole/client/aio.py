@@ -11,22 +11,25 @@ import anyio
 import httpx2
 
 from cloudconsole.client import decoding
+from cloudconsole.client.actions import ActionFlow, cost_fields
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
-from cloudconsole.client.flow import ProtocolFlow, SendAs, cost_fields
+from cloudconsole.client.extension_models import (
+    CostExport,
+    CostSummary,
+    DomainSummary,
+    Estimate,
+    Forecast,
+    MonthlyBill,
+    Price,
+    ResourceCost,
+)
+from cloudconsole.client.flow import SendAs
 from cloudconsole.client.models import (
     About,
     Consumption,
-    CostExport,
-    CostSummary,
     Domain,
-    DomainSummary,
-    Estimate,
     Flavors,
-    Forecast,
-    MonthlyBill,
     NewsItem,
-    Price,
-    ResourceCost,
     Url,
     UsageLimits,
 )
@@ -76,7 +79,7 @@ class AsyncConsole:
             **client_options(credentials.base_url, language=language, verify=verify), transport=transport
         )
         self._base_url = credentials.base_url
-        self._flow = ProtocolFlow(credentials, session=session, deadline=deadline, send_as=send_as)
+        self._flow = ActionFlow(credentials, session=session, deadline=deadline, send_as=send_as)
         self._login_lock = anyio.Lock()
 
     @property

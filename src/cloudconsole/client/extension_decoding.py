@@ -4,9 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from cloudconsole.client.models import (
-    About,
-    Cost,
+from cloudconsole.client.extension_models import (
     CostExport,
     CostSummary,
     DomainSummary,
@@ -16,6 +14,10 @@ from cloudconsole.client.models import (
     Price,
     QuotaNeed,
     ResourceCost,
+)
+from cloudconsole.client.models import (
+    About,
+    Cost,
 )
 from cloudconsole.client.values import convert, exact_amount, limit_or_none, protocol_error, timestamp, zone_named
 from cloudconsole.spec.extension_records import Consumption as WireCost

@@ -1,16 +1,13 @@
 """The protocol without I/O: sessions, login, calls, session renewal and retries, as generators of steps."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
-from datetime import date
-from functools import partial
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
-from cloudconsole.client import decoding, extension_decoding
+from cloudconsole.client import decoding
 from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
@@ -23,23 +20,7 @@ from cloudconsole.client.exceptions import (
     RequestRefused,
     ServerError,
 )
-from cloudconsole.client.models import (
-    About,
-    Consumption,
-    CostExport,
-    CostSummary,
-    Domain,
-    DomainSummary,
-    Estimate,
-    Flavors,
-    Forecast,
-    MonthlyBill,
-    NewsItem,
-    Price,
-    ResourceCost,
-    Url,
-    UsageLimits,
-)
+from cloudconsole.client.models import About
 from cloudconsole.client.responses import (
     REDIRECTS,
     HttpResponse,
@@ -52,26 +33,6 @@ from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.sending import RequestSender
 from cloudconsole.client.session import Credentials, Session
 from cloudconsole.client.steps import Renew, Steps
-from cloudconsole.spec.actions import (
-    GET_CONSUMPTIONS_ESTIMATED,
-    GET_DOMAIN_DETAIL,
-    GET_FLAVORS,
-    GET_NEWS,
-    GET_URL_LIST,
-    GET_USAGE_LIMITS,
-)
-from cloudconsole.spec.extensions import (
-    GET_BILLING_REPORT,
-    GET_CONSUMPTIONS,
-    GET_CONSUMPTIONS_SUMMARY,
-    GET_COST_EXPORT,
-    GET_DOMAINS,
-    GET_ESTIMATE,
-    GET_FORECAST,
-    GET_PRICES,
-    MAX_PAGE,
-    ExportFormat,
-)
 from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON, LOGIN, LOGOUT, OPEN_SESSION
 from cloudconsole.spec.set_cookie import SESSION_COOKIE
 from cloudconsole.spec.text_escaping import is_utf8_encodable
@@ -107,104 +68,6 @@ class ProtocolFlow:
         return Session(
             base_url=credentials.base_url, username=credentials.username, region=credentials.region, cookies=cookies
         )
-
-    def usage_limits(self) -> Steps[UsageLimits]:
-        return self.call(GET_USAGE_LIMITS.name, {}, decoding.usage_limits)
-
-    def flavors(self) -> Steps[Flavors]:
-        return self.call(GET_FLAVORS.name, {}, decoding.flavors)
-
-    def urls(self) -> Steps[list[Url]]:
-        return self.call(GET_URL_LIST.name, {}, decoding.urls)
-
-    def domain(self, domain_id: str) -> Steps[Domain]:
-        return self.call(GET_DOMAIN_DETAIL.name, {"domainId": domain_id}, decoding.domain)
-
-    def news(self) -> Steps[list[NewsItem]]:
-        retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
-        return (yield from self.call(GET_NEWS.name, {}, partial(decoding.news, about=about), retry_policy))
-
-    def consumption(self) -> Steps[Consumption]:
-        retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
-        read = partial(decoding.consumption, about=about)
-        return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, retry_policy))
-
-    def domains(self) -> Steps[list[DomainSummary]]:
-        retry_policy = self.retry_policy()
-        found: list[DomainSummary] = []
-        while True:
-            fields = {"limit": MAX_PAGE, **({"marker": found[-1].id} if found else {})}
-            page = yield from self.call(GET_DOMAINS.name, fields, extension_decoding.domains, retry_policy)
-            if found and page and page[0].id <= found[-1].id:
-                raise ProtocolError("the console repeats a page", payload=[item.raw for item in page], field="domainId")
-            found += page
-            if len(page) < MAX_PAGE:
-                return found
-
-    def prices(self) -> Steps[list[Price]]:
-        retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
-        return (
-            yield from self.call(GET_PRICES.name, {}, partial(extension_decoding.prices, about=about), retry_policy)
-        )
-
-    def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None) -> Steps[Estimate]:
-        retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
-        sent: Any = list(map(dict, items))
-        if self._send_as == "form":
-            sent = msgspec.json.encode(sent).decode()
-        fields = {"items": sent, **({} if hours is None else {"hours": hours})}
-        estimate = yield from self.call(
-            GET_ESTIMATE.name, fields, partial(extension_decoding.estimate, about=about), retry_policy
-        )
-        if len(estimate.items) != len(items):
-            raise ProtocolError("the estimate has other items than requested", payload=estimate.raw, field="items")
-        return estimate
-
-    def cost_summary(self, region: str) -> Steps[list[CostSummary]]:
-        fields = {"region": region} if region else {}
-        return self.call(GET_CONSUMPTIONS_SUMMARY.name, fields, extension_decoding.cost_summary)
-
-    def costs(self, fields: Mapping[str, Any]) -> Steps[list[ResourceCost]]:
-        retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
-        found: list[ResourceCost] = []
-        marker = ""
-        while True:
-            page_fields = {**fields, "limit": MAX_PAGE, **({"marker": marker} if marker else {})}
-            page = yield from self.call(
-                GET_CONSUMPTIONS.name, page_fields, partial(extension_decoding.costs, about=about), retry_policy
-            )
-            found += page
-            if len(page) < MAX_PAGE:
-                return found
-            if page[-1].raw["id"] == marker:
-                raise ProtocolError("the console repeats a page", payload=[item.raw for item in page], field="id")
-            marker = page[-1].raw["id"]
-
-    def monthly_bills(self) -> Steps[list[MonthlyBill]]:
-        return self.call(GET_BILLING_REPORT.name, {}, extension_decoding.monthly_bills)
-
-    def forecast(self) -> Steps[Forecast]:
-        retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
-        return (
-            yield from self.call(GET_FORECAST.name, {}, partial(extension_decoding.forecast, about=about), retry_policy)
-        )
-
-    def cost_export(self, month: str, export_format: ExportFormat) -> Steps[CostExport]:
-        retry_policy = self.retry_policy()
-        page: CostExport | None = None
-        pages: list[CostExport] = []
-        while page is None or page.raw["next_marker"] is not None:
-            fields = export_fields(month, export_format, page)
-            read = partial(extension_decoding.cost_export, previous=page)
-            page = yield from self.call(GET_COST_EXPORT.name, fields, read, retry_policy)
-            pages.append(page)
-        return replace(pages[0], rows=tuple(row for page in pages for row in page))
 
     def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""
@@ -360,23 +223,3 @@ def _only_region(about: About) -> str:
         return about.regions[0]
     offered = f"the console offers {', '.join(about.regions)}" if about.regions else "the console does not list any"
     raise RegionRequired(f"a region is required: {offered}", about.regions)
-
-
-def cost_fields(
-    first: date | str | None, last: date | str | None, res_type: str, region: str, *, by_day: bool
-) -> dict[str, str]:
-    """Return the parameters of GetConsumptionsByQuery that are given."""
-    values = {
-        "start_at": "" if first is None else str(first),
-        "end_at": "" if last is None else str(last),
-        "type": res_type,
-        "region": region,
-        "interval": "day" if by_day else "",
-    }
-    return {name: value for name, value in values.items() if value}
-
-
-def export_fields(month: str, export_format: ExportFormat, previous: CostExport | None) -> dict[str, Any]:
-    """Return the parameters of GetCostExport for the page after the previous one."""
-    marker = {} if previous is None else {"marker": previous.raw["next_marker"]}
-    return {"month": month, "format": export_format, "limit": MAX_PAGE, **marker}
