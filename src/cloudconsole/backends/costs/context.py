@@ -68,10 +68,6 @@ class Books:
         return self._closed[until]
 
 
-def _without_later_end(row: RowTuple, second: int) -> RowTuple:
-    return row if row[6] is None or row[6] <= second else (*row[:6], None, *row[7:])
-
-
 class BillingContext(NamedTuple):
     now: int
     second: int
