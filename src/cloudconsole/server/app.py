@@ -231,7 +231,11 @@ class Console:
         allow = ", ".join([*routes, *(["HEAD"] if "GET" in routes else []), "OPTIONS"])
         if request.method == "OPTIONS":
             return Response(status=204, headers=[(b"allow", allow.encode())])
-        raise MethodNotAllowed(allow) if routes else NotFound
+        if routes:
+            raise MethodNotAllowed(allow)
+        if self._admin_ui is not None and request.path.startswith(OPERATOR_PATH):
+            return await self._admin_ui.not_found(request)
+        raise NotFound
 
     async def leave(self) -> None:
         """Close what is bound to the running event loop; `close` does the rest."""

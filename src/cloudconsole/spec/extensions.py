@@ -27,18 +27,22 @@ _END: Final = r"(?![\s\S])"
 _NO_CONTROLS: Final = rf"^[^\u0000-\u001f\u007f-\u009f]*{_END}"
 
 
+PageLimit = Annotated[
+    int, Meta(ge=1, le=MAX_PAGE, description=f"Maximum number of items, 1 to {MAX_PAGE}; 100 unless given.")
+]
+
+
+def _marker(max_length: int, value: str) -> Meta:
+    return Meta(
+        max_length=max_length,
+        pattern=_NO_CONTROLS,
+        description=f"{value} of the previous page; absent for the first page.",
+    )
+
+
 class DomainsParameters(Struct, frozen=True):
-    limit: Annotated[
-        int, Meta(ge=1, le=MAX_PAGE, description=f"Maximum number of items, 1 to {MAX_PAGE}; 100 unless given.")
-    ] = 100
-    marker: Annotated[
-        str,
-        Meta(
-            max_length=64,
-            pattern=_NO_CONTROLS,
-            description="The last `domainId` of the previous page; absent for the first page.",
-        ),
-    ] = ""
+    limit: PageLimit = 100
+    marker: Annotated[str, _marker(64, "The last `domainId`")] = ""
 
 
 GET_DOMAINS = Action(
@@ -181,17 +185,8 @@ class ConsumptionsParameters(Struct, frozen=True):
     interval: Annotated[
         Literal["", "day"], Meta(description="`day` to end rows with each day; unless given, they end with each month.")
     ] = ""
-    limit: Annotated[
-        int, Meta(ge=1, le=MAX_PAGE, description=f"Maximum number of items, 1 to {MAX_PAGE}; 100 unless given.")
-    ] = 100
-    marker: Annotated[
-        str,
-        Meta(
-            max_length=128,
-            pattern=_NO_CONTROLS,
-            description="The last `id` of the previous page; absent for the first page.",
-        ),
-    ] = ""
+    limit: PageLimit = 100
+    marker: Annotated[str, _marker(128, "The last `id`")] = ""
 
 
 ExportFormat = Literal["focus", "csv"]
@@ -206,17 +201,8 @@ class CostExportParameters(Struct, frozen=True):
         ExportFormat,
         Meta(description="`focus` for the columns of FOCUS 1.2, `csv` for fewer of our own; `focus` unless given."),
     ] = "focus"
-    limit: Annotated[
-        int, Meta(ge=1, le=MAX_PAGE, description=f"Maximum number of rows, 1 to {MAX_PAGE}; 100 unless given.")
-    ] = 100
-    marker: Annotated[
-        str,
-        Meta(
-            max_length=128,
-            pattern=_NO_CONTROLS,
-            description="`next_marker` of the previous page; absent for the first page.",
-        ),
-    ] = ""
+    limit: PageLimit = 100
+    marker: Annotated[str, _marker(128, "`next_marker`")] = ""
 
 
 _RULE: Final = (

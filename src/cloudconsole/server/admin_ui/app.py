@@ -25,7 +25,7 @@ from cloudconsole.server.http.response import Endpoint, Response, Route, Routes,
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.layout import ADMIN_UI, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
-from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
+from cloudconsole.spec.errors import ApiError, LoginRequired, NotFound, Unavailable
 
 _TITLES: Final = {
     400: "Bad request",
@@ -86,6 +86,13 @@ class AdminUi:
             page = RowActionView(action, self._context)
             routes[OPERATOR_PATH + action.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
         return routes
+
+    async def not_found(self, request: Request) -> Response:
+        """Render the page for an unknown path, which has navigation if an operator is signed in."""
+        visit = await self._sessions.find(request)
+        if visit is None:
+            raise NotFound
+        return self._context.not_found(request, visit, NotFound().message("en"))
 
     def error_page(self, error: ApiError, request: Request) -> Response:
         """Render an API error as a page."""

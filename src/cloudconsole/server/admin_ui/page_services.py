@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cloudconsole.operator.entities import NODES, TENANTS, EntityType
+from cloudconsole.operator.entities import NODES, QUOTAS, TENANTS, EntityType
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField
 from cloudconsole.server.admin_ui.sessions import OperatorRequest, OperatorSessions
-from cloudconsole.server.admin_ui.templating import Renderer, redirect
+from cloudconsole.server.admin_ui.templating import Renderer, redirect, title_of
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
@@ -39,9 +39,9 @@ class PageServices:
 
     def done(self, request: Request, entity: EntityType, subject: str, past: str, location: str) -> Response:
         """Redirect to a page that shows what was done."""
-        return redirect(
-            location, cookie_headers(notice_cookie(f"{entity.name} {subject}: {past}", secure=request.secure))
-        )
+        label = "Quotas for" if entity is QUOTAS else title_of(entity.label)
+        notice = f"{label} {self.renderer.named(subject, entity)}: {past}"
+        return redirect(location, cookie_headers(notice_cookie(notice, secure=request.secure)))
 
     def not_found(self, request: Request, visit: OperatorRequest, words: str) -> Response:
         """Render a 404 page."""

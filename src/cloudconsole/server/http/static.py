@@ -1,6 +1,5 @@
 """Static responses with ETag and gzip: assets, the console page, the API documentation."""
 
-import base64
 import gzip
 import hashlib
 import re
@@ -15,7 +14,7 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import CLOSED_POLICY, Endpoint, HeaderList, Response, Route, Routes
 from cloudconsole.server.metrics.layout import OTHER
 from cloudconsole.server.openapi.document import build_document
-from cloudconsole.server.openapi.html import STYLE, render
+from cloudconsole.server.openapi.html import render
 from cloudconsole.spec.actions import Action
 from cloudconsole.spec.envelope import encode
 
@@ -125,20 +124,20 @@ ASSETS: Final = Assets(dict(_files(files("cloudconsole") / "web")))
 HTML: Final = b"text/html; charset=utf-8"
 
 
-def _policy_of(style: str) -> tuple[bytes, bytes]:
-    """Return the policy of a page that has only this style."""
-    style_hash = base64.b64encode(hashlib.sha256(style.encode()).digest())
-    directives = (
-        b"default-src 'none'; style-src 'sha256-%b'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    )
-    return b"content-security-policy", directives % style_hash
+_REFERENCE_HEAD: Final = (
+    f'<script src="{ASSETS.address("theme.js")}"></script>'
+    f'<script type="module" src="{ASSETS.address("docs.js")}"></script>'
+    f'<link rel="icon" href="{ASSETS.address("icon.svg")}" type="image/svg+xml">'
+    f'<link rel="stylesheet" href="{ASSETS.address("theme.css")}">'
+    f'<link rel="stylesheet" href="{ASSETS.address("docs.css")}">'
+)
 
 
 @lru_cache(maxsize=4)
 def reference_routes(actions: tuple[Action, ...]) -> Routes:
     """Return the routes of the reference to these actions, as a page and as OpenAPI."""
     document = build_document(actions)
-    page = make_cached(render(document).encode(), HTML, _policy_of(STYLE))
+    page = make_cached(render(document, _REFERENCE_HEAD).encode(), HTML, PAGE_POLICY)
     return {
         "/docs/": {"GET": Route(OTHER, _show(page))},
         "/openapi.json": {"GET": Route(OTHER, _show(make_cached(encode(document), b"application/json")))},

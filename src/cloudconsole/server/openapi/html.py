@@ -114,50 +114,25 @@ def _resolve(schema: Schema, document: Schema) -> Schema:
     return {**document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], **schema}
 
 
-BASE_STYLE: Final = """
-:root{color-scheme:light dark;--ink:#1b2a38;--soft:#5b6b7a;--line:#d5dde4;--paper:#f7f9fb;--accent:#0b6bcb}
-@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9fb0bf;--line:#33414e;--paper:#12191f;--accent:#7cb8f7}}
-body{margin:0;background:var(--paper);color:var(--ink);font:17px/1.6 system-ui,sans-serif}
-main{max-width:44rem;margin:0 auto;padding:3rem 1.25rem}
-h1{font-size:2rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2.25rem 0 .5rem}
-p.lead{color:var(--soft);margin:0}a{color:var(--accent)}
-ol,ul{padding-left:1.4rem}li{margin:.35rem 0}
-code{font:.88em ui-monospace,monospace;border:1px solid var(--line);border-radius:4px;padding:.1em .35em}
-code{overflow-wrap:anywhere}
-"""
-
-
 Document = dict[str, Any]
 
-STYLE: Final = (
-    BASE_STYLE
-    + """
-main{max-width:56rem}nav ul{columns:2;padding:0;list-style:none}nav li{margin:0;line-height:2}
-h2{border-top:1px solid var(--line);padding-top:1.5rem}
-h3{margin:2.25rem 0 .25rem}h4{font-size:.95rem;margin:1.25rem 0 .4rem;color:var(--soft)}p{margin:.4rem 0}
-h3 a{color:inherit;text-decoration:none}h3 a:hover,h3 a:focus{text-decoration:underline}
-pre{font:.82rem/1.5 ui-monospace,monospace;border:1px solid var(--line);border-radius:6px;padding:.8rem 1rem}
-pre{overflow:auto;max-height:26rem;margin:0}:target{scroll-margin-top:1rem}.zh{color:var(--soft)}
-.table{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
-th,td{text-align:left;vertical-align:top;padding:.45rem .9rem .45rem 0;border-bottom:1px solid var(--line)}
-th{color:var(--soft);font-weight:600}td code{border:0;padding:0;font-size:.95em;overflow-wrap:normal}
-@media(max-width:40rem){nav ul{columns:1}main{padding:2rem 1rem}thead{display:none}
-tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}td{display:block;padding:.1rem 0;border:0}}
-"""
-)
-
-LOGIN: Final = """\
-base=http://127.0.0.1:8000
+_LOGIN: Final = """\
+base={base}
 read -rsp "Password of demo: " password
 curl -sS -c jar $base/api/ >/dev/null
-token=$(awk '$6 == "csrftoken" {print $7}' jar)
+token=$(awk '$6 == "csrftoken" {{print $7}}' jar)
 printf %s "$password" | curl -sS -b jar -c jar $base/auth/login/ \\
   --data-urlencode csrfmiddlewaretoken=$token --data-urlencode username=demo \\
   --data-urlencode password@- --data-urlencode region=$base/v3
 curl -sS -b jar $base/api/ -H "X-CSRFToken: $token" -d action=GetUsageLimits"""
 
 
-def render(document: Document) -> str:
+_BASE: Final = '<span id="base">https://console.example.com</span>'
+"""A script replaces it with the console's address."""
+
+
+def render(document: Document, head: str) -> str:
+    """Return the page; `head` has its icon, style and scripts."""
     names = [action["name"] for action in document["x-actions"]]
     links = [("log-in", "Log in"), *((name, name) for name in names), ("errors", "Errors")]
     contents = "".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in links)
@@ -168,11 +143,13 @@ def render(document: Document) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Cloud Console: reference</title><style>{STYLE}</style></head><body><main>"
-        f'<h1>Reference</h1><p class="lead">{_marked(document["info"]["description"])}</p>'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>Cloud Console: API reference</title>{head}</head><body><main>"
+        f"<h1>API reference</h1><p>{_marked(document['info']['description'])}</p>"
         f'<p>Version {escape(document["info"]["version"])}. For programs: <a href="/openapi.json">openapi.json</a>. '
-        f'<a href="/">Home</a></p><nav><ul>{contents}</ul></nav>'
-        f'<h2 id="log-in">Log in</h2>{_operations(document)}<h4>With curl</h4><pre>{escape(LOGIN)}</pre>'
+        f'<a href="/">Home</a></p><nav aria-label="Contents"><ul>{contents}</ul></nav>'
+        f'<h2 id="log-in">Log in</h2>{_operations(document)}<h3>With curl</h3>'
+        f"{_scrollable('pre', 'Log in with curl', escape(_LOGIN, quote=False).format(base=_BASE))}"
         f'<h2 id="actions">Actions</h2>{actions}'
         + (f'<h2 id="extensions">Extensions</h2>{extensions}' if extensions else "")
         + f'<h2 id="errors">Errors</h2>{_errors(document)}</main></body></html>'
@@ -188,7 +165,7 @@ def _operations(document: Document) -> str:
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
-    return _table(["operation", "what it does"], rows)
+    return _table("Operations", ["operation", "what it does"], rows)
 
 
 def _action(document: Document, action: Document) -> str:
@@ -197,18 +174,20 @@ def _action(document: Document, action: Document) -> str:
     parameters = parameter_rows(document, name)
     return (
         f'<h3 id="{name}"><a href="#{name}">{name}</a></h3><p>{_marked(action["purpose"]["en"])} '
-        f'<span class="zh" lang="zh">{escape(action["purpose"]["zh"])}</span></p>'
+        f'<span class="muted" lang="zh">{escape(action["purpose"]["zh"])}</span></p>'
         + "".join(f"<p>{_marked(note)}</p>" for note in action["notes"])
-        + (f"<h4>Parameters</h4>{_fields(parameters)}" if parameters else "")
-        + f"<h4><code>data</code>: {escape(type_text(data, document))}</h4>{_fields(field_rows(document, data))}"
-        + (f"<h4>Example body</h4><pre>{escape(shown(body))}</pre>" if body else "")
-        + (f"<h4>Response</h4><pre>{escape(shown(response))}</pre>" if response else "")
+        + (f"<h4>Parameters</h4>{_fields(f'Parameters of {name}', parameters)}" if parameters else "")
+        + f"<h4><code>data</code>: {escape(type_text(data, document))}</h4>"
+        + _fields(f"Fields of {name}", field_rows(document, data))
+        + (f"<h4>Example body</h4>{_code(f'Body of {name}', shown(body))}" if body else "")
+        + (f"<h4>Response</h4>{_code(f'Response of {name}', shown(response))}" if response else "")
     )
 
 
-def _fields(rows: Iterable[FieldRow]) -> str:
+def _fields(label: str, rows: Iterable[FieldRow]) -> str:
+    """Return a table of the fields, if there are any."""
     cells = [[f"<code>{escape(row.name)}</code>", escape(row.type), _marked(row.description)] for row in rows]
-    return _table(["field", "type", "meaning"], cells)
+    return _table(label, ["field", "type", "meaning"], cells) if cells else ""
 
 
 def _errors(document: Document) -> str:
@@ -217,17 +196,27 @@ def _errors(document: Document) -> str:
             str(error["code"]),
             f'<code id="{error["error"]}">{error["error"]}</code>',
             f"{_marked(error['when'])}. <br>{_marked(error['remedy'])}",
-            f'{escape(error["message"]["en"])}<br><span class="zh" lang="zh">{escape(error["message"]["zh"])}</span>',
+            f"{escape(error['message']['en'])}<br>"
+            f'<span class="muted" lang="zh">{escape(error["message"]["zh"])}</span>',
         ]
         for error in document["x-errors"]
     ]
-    return _table(["code", "error", "when, and what to do", "message"], rows)
+    return _table("Errors", ["code", "error", "when, and what to do", "message"], rows)
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def _table(label: str, head: list[str], rows: list[list[str]]) -> str:
     titles = "".join(f"<th>{title}</th>" for title in head)
     lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="table"><table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table></div>'
+    return _scrollable("div", label, f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>")
+
+
+def _code(label: str, text: str) -> str:
+    return _scrollable("pre", label, escape(text))
+
+
+def _scrollable(tag: str, label: str, content: str) -> str:
+    """Return an element that can be scrolled with the keyboard."""
+    return f'<{tag} class="scroll" tabindex="0" role="group" aria-label="{escape(label)}">{content}</{tag}>'
 
 
 def _marked(text: str) -> str:

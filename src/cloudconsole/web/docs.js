@@ -1,0 +1,3 @@
+// Shows the commands of the API reference with the address of this console.
+
+document.getElementById("base").textContent = location.origin;
