@@ -68,17 +68,16 @@ def test_entry_has_actor_change_time_before_and_after(store: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "max_length", "text"),
+    ("before", "after", "text"),
     [
-        (None, {"id": "1", "ram": 2}, None, "id: 1, ram: 2"),
-        ({"id": "1"}, None, None, "id: 1"),
-        ({"id": "1", "ram": 1}, {"id": "1", "ram": 2}, None, "ram: 1 -> 2"),
-        ({"ram": 1}, {"disabled": True}, None, "ram: 1 -> nothing, disabled: nothing -> yes"),
-        ({"name": "abcd"}, {"name": "abcde"}, 4, "name: abcd -> abcd…"),
+        (None, {"id": "1", "ram": 2}, "id: 1, ram: 2"),
+        ({"id": "1"}, None, "id: 1"),
+        ({"id": "1", "ram": 1}, {"id": "1", "ram": 2}, "ram: 1 -> 2"),
+        ({"ram": 1}, {"disabled": True}, "ram: 1 -> nothing, disabled: nothing -> yes"),
     ],
 )
-def test_change_is_described_by_differing_fields(before: Any, after: Any, max_length: int | None, text: str) -> None:
-    assert describe_change(before, after, max_length) == text
+def test_change_is_described_by_differing_fields(before: Any, after: Any, text: str) -> None:
+    assert describe_change(before, after) == text
 
 
 def test_access_audit_is_filtered_by_account_event_and_time(activity: Engine) -> None:

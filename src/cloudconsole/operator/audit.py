@@ -87,23 +87,13 @@ def find_accesses(connection: Connection, search: AuditQuery) -> list[Record]:
     return [{**row, "at": format_utc(row["at"])} for row in rows]
 
 
-def describe_change(before: Record | None, after: Record | None, max_length: int | None = None) -> str:
-    """Describe a change in one line: the fields that differ, or all fields of an addition or removal.
-
-    Values longer than `max_length` characters are truncated.
-    """
+def describe_change(before: Record | None, after: Record | None) -> str:
+    """Describe a change in one line: the fields that differ, or all fields of an addition or removal."""
     if before is None or after is None:
-        return ", ".join(f"{name}: {_side(value, max_length)}" for name, value in (before or after or {}).items())
+        return ", ".join(f"{name}: {format_cell(value)}" for name, value in (before or after or {}).items())
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    sides = (
-        (name, *(_side(record.get(name), max_length) or "nothing" for record in (before, after))) for name in names
-    )
+    sides = ((name, *(format_cell(record.get(name)) or "nothing" for record in (before, after))) for name in names)
     return ", ".join(f"{name}: {was} -> {now}" for name, was, now in sides)
-
-
-def _side(value: Any, max_length: int | None) -> str:
-    text = format_cell(value)
-    return text if max_length is None or len(text) <= max_length else f"{text[:max_length]}…"
 
 
 def _entries(connection: Connection, table: Any, search: AuditQuery, columns: dict[str, Column[Any]]) -> list[Record]:

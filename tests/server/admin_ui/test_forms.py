@@ -1,5 +1,6 @@
 """Form protection and validation: a rejected form changes nothing and keeps the typed values."""
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ from sqlalchemy import Table, update
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.sessions import MAX_FORM
-from cloudconsole.store.tables import accounts, login_failures, news, operator_audit, quotas, urls
+from cloudconsole.store.tables import accounts, login_failures, news, operator_audit, quotas, tenants, urls
 from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
 from tests.server.admin_ui.pages import GETS, POSTS, Operator, Page
 from tests.server.http.helpers import rows, stored_bytes
@@ -127,6 +128,14 @@ def test_errors_are_html_pages(operator: Operator, data: Path) -> None:
     assert "the audit log shows whether it was made" in page.text
 
 
+def test_page_of_an_unknown_path_has_navigation_for_operators(operator: Operator, anonymous: Operator) -> None:
+    page = operator.get("/admin/nowhere/")
+    assert (page.status, page.heading) == (404, "Not found")
+    assert {"/admin/tenant/", "/admin/audit/"} <= set(page.links)
+    assert page.form("/sign-out/")
+    assert "/admin/tenant/" not in anonymous.get("/admin/nowhere/").links
+
+
 def test_path_without_trailing_slash_redirects(operator: Operator) -> None:
     for path in ("/admin", "/admin/tenant", "/admin/tenant/one", "/admin/sign-in", "/admin/audit"):
         reply = operator.client.send("GET", f"{path}?key=demo")
@@ -181,7 +190,7 @@ def test_all_problems_appear_at_fields_and_in_summary(operator: Operator) -> Non
         "Nothing was changed: 5 problems",
         "Id: must be 1 to 64 digits",
         "Name: is missing",
-        "vCPUs: must be a whole number",
+        "Cores: must be a whole number",
         "RAM: must be at least 1",
         "Disk: must be at most 2147483647",
     ]
@@ -283,7 +292,7 @@ def test_a_form_sent_twice_adds_one(operator: Operator, data: Path, table: Table
 
 def test_result_of_a_change_is_shown_once_and_cannot_be_faked(operator: Operator) -> None:
     page = operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="acme")
-    assert "tenant acme: added" in page.text
+    assert "Tenant acme: added" in page.text
     assert "added" not in operator.get("/admin/tenant/one/?key=acme").text
     assert "removed" not in operator.get("/admin/tenant/?done=remove&subject=demo").text
 
@@ -291,7 +300,7 @@ def test_result_of_a_change_is_shown_once_and_cannot_be_faked(operator: Operator
 def test_cleared_login_failures_are_counted(operator: Operator, anonymous: Operator, data: Path) -> None:
     anonymous.sign_in("demo", "wrong")
     page = operator.send(operator.get("/admin/account/clear-throttle/?key=demo").form("/clear-throttle/"))
-    assert "account demo: 1 failed logins cleared" in page.text
+    assert "Account demo: 1 failed login cleared" in page.text
     assert rows(data, login_failures) == []
 
 
@@ -325,11 +334,36 @@ def test_edit_conflict_changes_nothing_and_shows_current_values(operator: Operat
     assert "/admin/audit/?subject=demo&change=quota." in page.links
     again = page.form("/change/")
     assert (again.fields["cores"], again.fields["volumes"], again.fields["ram"]) == ("80", "9", "5")
-    assert "Current value: 70" in page.text
+    # Fields that only this operator has edited are not marked.
+    assert re.findall(r'id="field-(\w+)-conflict"><bdi>([^<]*)', page.html) == [
+        ("cores", "Current value: 70"),
+        ("ram", "Changed by someone else"),
+    ]
     assert {row.cores for row in rows(data, quotas)} >= {70}
     operator.send(again)
     (demo,) = [row for row in rows(data, quotas) if row.cores == 80]
     assert (demo.volumes, demo.ram) == (9, 5)
+
+
+def test_spaces_around_a_text_are_removed(operator: Operator, data: Path) -> None:
+    operator.send(operator.get("/admin/news/add/").form("/add/"), **NEWS | {"title": " Two words  "})
+    operator.send(operator.get("/admin/news/one/?key=1").form("/change/"), title="\tAnother ")
+    assert {"Two words", "Another"} <= {row.title for row in rows(data, news)}
+
+
+def test_existing_names_with_spaces_can_be_referred_to(operator: Operator, data: Path) -> None:
+    with write_transaction(data, "cloud") as connection:
+        connection.execute(update(tenants).where(tenants.c.name == "other").values(name="other "))
+    form = operator.get("/admin/url/add/").form("/add/")
+    assert ": added" in operator.send(form, **URL | {"tenant": "other "}).text
+    (owner,) = [row.id for row in rows(data, tenants) if row.name == "other "]
+    assert owner in {row.tenant_id for row in rows(data, urls)}
+
+
+def test_spaces_in_an_optional_field_mean_none(operator: Operator, data: Path) -> None:
+    form = operator.get("/admin/price/add/").form("/add/")
+    values = {"kind": "volume", "unit": "gb", "price": "1", "from": "2027-01-01T00:00", "node": "  ", "type": " "}
+    assert ": added" in operator.send(form, **values).text
 
 
 def test_unchanged_form_changes_nothing(operator: Operator, data: Path) -> None:

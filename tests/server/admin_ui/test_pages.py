@@ -182,7 +182,7 @@ def test_times_are_entered_and_shown_in_the_console_time_zone(operator_in_shangh
     (news,) = [row for row in rows(data, tables.news) if row.id == 1]
     assert news.published_at == 1_769_817_607
     assert "2026-01-31 08:00:07 +08:00" in operator.get("/admin/news/").text
-    assert "date: 2025-03-03 10:00:00 +08:00 -> 2026-01-31 08:00:07 +08:00" in operator.get("/admin/audit/").text
+    assert "Date: 2025-03-03 10:00:00 +08:00 → 2026-01-31 08:00:07 +08:00" in operator.get("/admin/audit/").text
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_times_are_entered_and_shown_in_the_console_time_zone(operator_in_shangh
         ("visitControlRules", '["\\ud800"]', "must be JSON"),
         ("visitControlRules", "[" * 100_000, "must be JSON"),
         ("originConfig__originIps", "192.0.2.1\nhere", "line 2: must be an IP address, such as 192.0.2.1"),
-        ("originConfig__originDomainName", " x", "must not begin or end with a space"),
+        ("originConfig__originDomainName", "a\u200bb", "contains the invisible character U+200B: remove it"),
     ],
 )
 def test_problem_in_a_structured_field_is_located(operator: Operator, field: str, text: str, problem: str) -> None:
@@ -264,10 +264,10 @@ def test_audit_log_can_be_searched_and_paged(operator: Operator, data: Path) -> 
     }.items():
         assert entries_on(operator.get(f"/admin/audit/?{query}")) == count, query
     page = operator.get("/admin/audit/?subject=v-d0000001")
-    assert "name: name 58 -> name 59" in page.text
+    assert "Name: name 58 → name 59" in page.text
     (following,) = next_pages(page)
     page = operator.get(following)
-    assert (entries_on(page), "name: name 8 -> name 9" in page.text) == (10, True)
+    assert (entries_on(page), "Name: name 8 → name 9" in page.text) == (10, True)
 
 
 def entries_on(page: Page) -> int:

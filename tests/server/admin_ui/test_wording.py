@@ -15,7 +15,10 @@ PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
 @pytest.mark.parametrize(
     ("path", "labels"),
     [
-        ("quota/one/?key=demo", ["Cloud hosts", "RAM (MB)", "Disk space (GB)", "Size of an injected file (bytes)"]),
+        (
+            "quota/one/?key=demo",
+            ["Cloud hosts", "RAM (MB)", "Disks and snapshots (GB)", "Size of an injected file (bytes)"],
+        ),
         ("quota/one/?key=demo", ["default 10; instances on the command line", "Compute", "Storage", "Network"]),
         ("resource/add/", ["Load balancer", "Floating IP", "RAM (MB)", "For cloud hosts"]),
         ("price/add/", ["Per GB of RAM", "Price (CNY per hour)"]),
@@ -74,6 +77,20 @@ def test_list_shows_which_prices_are_in_force(operator: Operator) -> None:
     text = operator.get("/admin/price/?node=hk-1").text
     assert "from 2025-01-01 00:00 0.000395" in text
     assert "from 2026-01-01 00:00 in force" in text
+
+
+@pytest.mark.parametrize(("start", "badge"), [("2025-01-01", ""), ("2026-01-01", " in force")])
+def test_page_of_a_price_shows_whether_it_is_in_force(operator: Operator, start: str, badge: str) -> None:
+    page = operator.get(f"/admin/price/one/?key=volume/gb/{start}T00:00:00Z/hk-1")
+    assert page.heading == f"Price: GB of a cloud disk on hk-1, from {start} 00:00{badge}"
+
+
+def test_page_of_an_operator_links_to_the_changes_of_and_by_it(operator: Operator) -> None:
+    operator.send(operator.get("/admin/node/disable/?key=hk-1").form("/disable/"))
+    links = operator.get("/admin/account/one/?key=operator").links
+    assert {"/admin/audit/?subject=operator&change=account.", "/admin/audit/?actor=web%3Aoperator"} <= set(links)
+    assert "node.disable" in operator.get("/admin/audit/?actor=web%3Aoperator").text
+    assert "/admin/audit/?actor=web%3Ademo" not in operator.get("/admin/account/one/?key=demo").links
 
 
 @pytest.mark.parametrize(
@@ -158,3 +175,23 @@ def test_filters_are_expanded_when_one_is_set(operator: Operator) -> None:
         return "open" in details
 
     assert (is_open("/admin/resource/"), is_open("/admin/resource/?kind=volume")) == (False, True)
+
+
+def test_audit_log_shows_labelled_values_before_and_after(operator: Operator) -> None:
+    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="5", ram__unlimited=True)
+    operator.send(operator.get("/admin/node/disable/?key=hk-1").form("/disable/"))
+    operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), comment="c" * 301)
+    page = operator.get("/admin/audit/")
+    assert "Cores: 64 → 5 RAM: 131072 → unlimited" in page.text
+    assert "Disabled: no → yes" in page.text
+    assert f"→ {'c' * 300}… " in page.text
+    operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), comment="")
+    assert "… → none" in operator.get("/admin/audit/").text
+
+
+def test_notice_names_prices_and_quotas_as_their_pages_do(operator: Operator) -> None:
+    form = operator.get("/admin/price/add/").form("/add/")
+    page = operator.send(form, kind="volume", unit="gb", price="1", **{"from": "2027-01-01T00:00"})
+    assert "Price GB of a cloud disk, from 2027-01-01 00:00: added" in page.text
+    page = operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="5")
+    assert "Quotas for demo: changed" in page.text

@@ -181,7 +181,8 @@ def clear_throttle(
 
 
 def throttle_cleared(done: ChangeResult) -> str:
-    return f"{0 if done.after is None else done.after['failures']} failed logins cleared"
+    count = 0 if done.after is None else done.after["failures"]
+    return f"{count} failed login{'' if count == 1 else 's'} cleared"
 
 
 def end_all_sessions(tx: OperatorTransaction, activity: Connection) -> int:

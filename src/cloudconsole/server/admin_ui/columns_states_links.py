@@ -9,6 +9,7 @@ from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOUR
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.entities.fields_and_filters import InputField, InputType
 from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.server.admin_ui.database import ACTOR_PREFIX
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.row_actions import ENDED
 from cloudconsole.server.admin_ui.templating import link
@@ -114,7 +115,9 @@ def related_links_for(entity: EntityType, key: str, record: Record) -> list[tupl
             links.append((f"{name} {record[name]}", link(f"{name}/one/", key=record[name])))
     if entity.name == "account":
         links.append(("its logins", link("audit/", log="access", actor=key)))
-    return [*links, ("its changes in the audit log", link("audit/", subject=key, change=f"{entity.name}."))]
+        if record["role"] == "operator":
+            links.append(("changes made by this account in the admin UI", link("audit/", actor=f"{ACTOR_PREFIX}{key}")))
+    return [*links, ("changes to it in the audit log", link("audit/", subject=key, change=f"{entity.name}."))]
 
 
 _OF_TENANTS: Final = {

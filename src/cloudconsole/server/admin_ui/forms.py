@@ -20,7 +20,7 @@ from cloudconsole.server.admin_ui.fields import (
     value_at,
     was_submitted,
 )
-from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.labels import choice_label, label_of
 
 STALE_FORM: Final = "You signed in again after this page was loaded, and nothing was changed: send it once more."
 
@@ -44,8 +44,8 @@ class BoundField(NamedTuple):
     definition: FormField
     text: str
     problem: str | None = None
-    current: str | None = None
-    """The record's current text, if it differs."""
+    conflict: str | None = None
+    """How another operator's change concerns this field."""
     note: str | None = None
     number: str = ""
     """Number typed beside a ticked "unlimited"."""
@@ -65,7 +65,7 @@ class BoundField(NamedTuple):
     @property
     def described_by(self) -> str:
         """Ids for aria-describedby."""
-        parts = {"help": self.definition.help, "note": self.note, "now": self.current, "problem": self.problem}
+        parts = {"help": self.definition.help, "note": self.note, "conflict": self.conflict, "problem": self.problem}
         return " ".join(f"{self.id}-{part}" for part, text in parts.items() if text is not None and text != "")
 
 
@@ -208,6 +208,9 @@ def _value(control: FormField, text: str) -> Any:
 def _read(control: FormField, text: str) -> Any:
     if text == BOTH:
         raise ValueError("enter a number or tick unlimited, not both")
+    # Spaces around a name or title are typed or pasted by mistake; existing names may have them.
+    if control.kind == "text" and (control.suggests is None or text.isspace()):
+        text = text.strip()
     if text == "" and control.may_be_nothing:
         return None
     if control.kind == "json":
@@ -234,6 +237,26 @@ def changed_fields(controls: Iterable[FormField], fields: Fields) -> set[str]:
     """Return the names of the fields that the user edited."""
     marks = _marks(fields)
     return {control.name for control in controls if marks.get(control.name) != _mark(submitted_value(control, fields))}
+
+
+def merged_fields(controls: Sequence[FormField], fields: Fields, record: Record, zone: tzinfo) -> list[BoundField]:
+    """Return the record's fields with the user's edits, and mark those that others have changed meanwhile."""
+    marks, edited = _marks(fields), changed_fields(controls, fields)
+    merged = []
+    typed_fields = submitted_fields(controls, fields, Problems())
+    for field, typed in zip(record_fields(controls, record, zone), typed_fields, strict=True):
+        is_edited = field.definition.name in edited and typed.text != field.text
+        has_changed = marks.get(field.definition.name) != _mark(field.text)
+        conflict = f"Current value: {_current_value(field)}" if is_edited else "Changed by someone else"
+        text = typed.text if is_edited else field.text
+        merged.append(field._replace(text=text, conflict=conflict if has_changed else None))
+    return merged
+
+
+def _current_value(field: BoundField) -> str:
+    if field.definition.kind == "limit" and field.is_unlimited:
+        return "unlimited"
+    return str(choice_label(field.text, field.definition.name)) or "none"
 
 
 def _marks(fields: Fields) -> dict[str, str]:

@@ -11,22 +11,24 @@ CURRENCY: Final = "¤"
 """Placeholder for the console's currency in a unit."""
 
 _FIELDS: Final = {
-    "advOriginConfigs": "Advanced origin configs",
+    "advOriginConfigs": "Advanced origin settings",
     "cname": "CNAME",
     "from": "In force from",
     "id": "Id",
-    "originIps": "Origin IPs",
+    "originDomainName": "Origin domain",
+    "originIps": "Origin IP addresses",
     "project": "OpenStack project",
     "ram": "RAM",
     "url": "URL",
-    "vcpus": "vCPUs",
+    "vcpus": "Cores",
+    "visitControlRules": "Access control rules",
 }
 _QUOTAS: Final = {
     "instances": "Cloud hosts",
     "cores": "Cores",
     "ram": "RAM",
     "volumes": "Cloud disks",
-    "gigabytes": "Disk space",
+    "gigabytes": "Disks and snapshots",
     "snapshots": "Snapshots",
     "floating_ips": "Floating IPs",
     "security_groups": "Security groups",
@@ -66,8 +68,11 @@ _HELPS: Final[Mapping[tuple[str, str], str]] = {
     ("flavor", "ram"): "",
     ("flavor", "disk"): "",
     ("price", "kind"): _KIND_HELP,
-    ("price", "unit"): "cloud hosts are priced each, per vCPU and per GB of RAM (ram_gb on the command line); images \
-and cloud disks per GB; load balancers each",
+    (
+        "price",
+        "unit",
+    ): "cloud hosts are priced each, per core and per GB of RAM (vcpu and ram_gb on the command line); \
+images and cloud disks per GB; load balancers each",
     ("price", "type"): "a flavor's name for cloud hosts that are priced each, a volume type's for cloud disks; \
 if empty, the price applies to all without a specific price",
     ("price", "node"): "if empty, the price applies to all nodes without a specific price",
@@ -97,14 +102,14 @@ _CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
         "security_group": "Security group",
         "keypair": "Key pair",
     },
-    "unit": {"each": "Each", "vcpu": "Per vCPU", "ram_gb": "Per GB of RAM", "gb": "Per GB"},
+    "unit": {"each": "Each", "vcpu": "Per core", "ram_gb": "Per GB of RAM", "gb": "Per GB"},
     "role": {"tenant": "Tenant", "operator": "Operator"},
     "type": {"link": "Link", "directory": "Directory"},
     "log": {"changes": "Operators’ changes", "access": "Logins and logouts"},
 }
 _PRICED: Final = {
     ("instance", "each"): "Cloud host",
-    ("instance", "vcpu"): "vCPU of a cloud host",
+    ("instance", "vcpu"): "Core of a cloud host",
     ("instance", "ram_gb"): "GB of RAM of a cloud host",
     ("image", "gb"): "GB of an image",
     ("loadbalance", "each"): "Load balancer",
@@ -115,7 +120,7 @@ _TYPES: Final = {"instance": "flavor", "volume": "type"}
 
 
 def label_of(name: str, entity: str | None = None) -> str:
-    """Return `Service areas` for `serviceAreas`, `Disk space` for a quota's `gigabytes`."""
+    """Return `Service areas` for `serviceAreas`, `Disks and snapshots` for a quota's `gigabytes`."""
     spaced = re.sub(r"[A-Z]", lambda capital: f" {capital.group().lower()}", name).replace("_", " ")
     words = {**_FIELDS, **_QUOTAS} if entity == "quota" else _FIELDS
     return words.get(name, spaced.capitalize())
@@ -145,7 +150,7 @@ def choice_label(value: object, field: str) -> object:
 
 
 def price_name(key: str, moment: str) -> str:
-    """Return `vCPU of a cloud host on fra-1, from 2026-01-01 00:00` for a price's key and its formatted time."""
+    """Return `Core of a cloud host on fra-1, from 2026-01-01 00:00` for a price's key and its formatted time."""
     what, unit, _, node, *_ = (*key.split("/", 3), "", "", "", "")
     kind, _, escaped = what.partition(":")
     priced = _PRICED.get((kind, unit))

@@ -21,7 +21,7 @@ EXPIRED_SESSION = {"account_id": 1, "account_version": 1, "csrf_seed": "seed", "
 
 @pytest.mark.parametrize(
     ("options", "corrected", "unchanged"),
-    [((), "1 counters corrected\n", "nothing to change\n"), (("--json",), {"corrected": 1}, {"corrected": 0})],
+    [((), "1 counter corrected\n", "nothing to change\n"), (("--json",), {"corrected": 1}, {"corrected": 0})],
 )
 def test_recount_reports_corrected_counters(
     admin: Run, data: Path, options: tuple[str, ...], corrected: object, unchanged: object

@@ -2,20 +2,24 @@
 
 from collections.abc import Mapping
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from cloudconsole.operator.audit import AuditQuery, describe_change, find_accesses, find_changes
-from cloudconsole.operator.entities import ENTITY_TYPES
+from cloudconsole.core.resources import UNLIMITED
+from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes
+from cloudconsole.operator.entities import ENTITY_TYPES, QUOTAS
+from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
+from cloudconsole.server.admin_ui.labels import choice_label, label_of
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
+from cloudconsole.spec.text_escaping import format_cell
 
 PAGE: Final = 50
 MAX_DESCRIPTION: Final = 300
@@ -85,27 +89,47 @@ class AuditView:
         return await self._context.executor.read_activity(lambda connection: find_accesses(connection, search))
 
 
+class FieldChange(NamedTuple):
+    """A field of a changed entity; one that was added or removed has one value only."""
+
+    label: str
+    before: str | None
+    after: str | None
+
+
 def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record]:
-    """Return audit log entries with a description and a link to the changed entity."""
+    """Return audit log entries with the changed fields and a link to the changed entity."""
     return [
-        {
-            **line,
-            "what": describe_change(
-                _describe(line["before"], tx.zone), _describe(line["after"], tx.zone), MAX_DESCRIPTION
-            ),
-            "page": _page_of(line),
-        }
+        {**line, "fields": _field_changes(line, tx.zone), "page": _page_of(line)}
         for line in find_changes(tx.connection, search)
     ]
 
 
-def _describe(record: Record | None, zone: tzinfo) -> Record | None:
-    """Return a record with times formatted for display."""
-    if record is None:
-        return None
-    return {
-        name: (notice_in(zone, value) or value) if isinstance(value, str) else value for name, value in record.items()
-    }
+def _field_changes(line: Record, zone: tzinfo) -> list[FieldChange]:
+    entity = line["change"].partition(".")[0]
+    before, after = line["before"], line["after"]
+    if before is None or after is None:
+        return [
+            FieldChange(label_of(name, entity), None, _value_text(entity, name, value, zone))
+            for name, value in (before or after or {}).items()
+        ]
+    return [
+        FieldChange(
+            label_of(name, entity), *(_value_text(entity, name, each.get(name), zone) for each in (before, after))
+        )
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _value_text(entity: str, name: str, value: Any, zone: tzinfo) -> str:
+    if value is None or isinstance(value, bool):
+        return ("yes" if value else "no") if value is not None or name in TOGGLE_FIELDS else "none"
+    if entity == QUOTAS.name and value == UNLIMITED:
+        return "unlimited"
+    value = choice_label(value, name)
+    text = (notice_in(zone, value) if isinstance(value, str) else None) or format_cell(value) or "none"
+    return text if len(text) <= MAX_DESCRIPTION else f"{text[:MAX_DESCRIPTION]}…"
 
 
 def _page_of(line: Record) -> str | None:

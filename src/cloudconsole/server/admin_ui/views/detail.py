@@ -5,23 +5,28 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import UNLIMITED
-from cloudconsole.operator.entities import QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
+from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.quota_check import quota_usage_of
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.columns_states_links import add_links_for, column_of, related_links_for, state_of
+from cloudconsole.server.admin_ui.columns_states_links import (
+    add_links_for,
+    column_of,
+    price_states,
+    related_links_for,
+    state_of,
+)
 from cloudconsole.server.admin_ui.fields import FormField, edit_fields
 from cloudconsole.server.admin_ui.forms import (
     STALE_FORM,
-    BoundField,
     Problems,
-    changed_fields,
     edit_values,
     form_problems,
     is_stale,
+    merged_fields,
     record_fields,
     record_fingerprint,
     submitted_fields,
@@ -62,8 +67,8 @@ def quota_usage(tx: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
 
 
 CHANGED_MEANWHILE: Final = (
-    "It was changed after this page was loaded, and nothing was saved. The form shows the current values next to \
-yours: check them and save again."
+    "It was changed after this page was loaded, and nothing was saved. Check its state and the marked fields, and save \
+again."
 )
 
 
@@ -151,7 +156,7 @@ class DetailView:
         problems = form_problems(error, controls) if isinstance(error, OperatorError) else error or Problems()
         seen, fields = record_fingerprint(controls, record, zone), record_fields(controls, record, zone)
         if posted is not None and is_stale(posted.fields, record):
-            fields = self._merged(fields, controls, posted)
+            fields = merged_fields(controls, posted.fields, record, zone)
         elif posted is not None:
             fields = submitted_fields(controls, posted.fields, problems)
         is_fixed = "change" not in entity.verbs or (entity is RESOURCES and found.state == ENDED)
@@ -184,17 +189,6 @@ class DetailView:
             preview=preview,
         )
 
-    def _merged(self, current: list[BoundField], controls: tuple[FormField, ...], posted: FormPost) -> list[BoundField]:
-        """Merge edits into the current record; where both differ, show both."""
-        typed = {field.definition.name: field.text for field in submitted_fields(controls, posted.fields, Problems())}
-        own = changed_fields(controls, posted.fields)
-        return [
-            field._replace(text=typed[name], current=field.text or "nothing")
-            if (name := field.definition.name) in own and typed[name] != field.text
-            else field
-            for field in current
-        ]
-
     def _read(self, key: str, tx: OperatorTransaction) -> LoadedRecord:
         entity = self._entity
         record = entity.show(tx, key)
@@ -204,5 +198,8 @@ class DetailView:
             used = quota_usage_of(tx, find_tenant(tx, key)["id"])
             notes = {name: f"{amount} in use" for name, amount in used.items()}
         state = state_of(entity, record, format_utc(tx.now))
+        if entity is PRICES:
+            prices = PRICES.list(tx, {"kind": record["kind"]}, limit=None)
+            state = price_states(prices, format_utc(tx.now))[prices.index(record)]
         usage = quota_usage(tx, key) if entity is TENANTS else []
         return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), usage)

@@ -57,7 +57,9 @@ def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"corrected": corrected})
     else:
-        output.print_line(f"{corrected} counters corrected" if corrected else "nothing to change")
+        output.print_line(
+            f"{corrected} counter{'' if corrected == 1 else 's'} corrected" if corrected else "nothing to change"
+        )
 
 
 def _add_prune(subparsers: Any) -> None:
