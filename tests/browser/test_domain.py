@@ -200,7 +200,7 @@ def test_any_json_structure_is_shown_as_text(browser: ConsoleBrowser) -> None:
 def test_a_failed_request_can_be_retried_with_the_same_id(browser: ConsoleBrowser) -> None:
     browser.console.fault("internal_error", call="GetDomainDetail")
     page = domain_page(browser, f"/{MINIMAL}")
-    expect(page.get_by_text("If you contact support, quote")).to_be_visible()
+    expect(page.get_by_text("Report request ID")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
     expect(page.get_by_label("Domain ID")).to_have_value(MINIMAL)

@@ -1,5 +1,6 @@
 """The shell: languages, themes, titles, routes, keyboard use at every width, and how the pages are loaded."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -191,6 +192,44 @@ def test_all_pages_are_accessible_in_all_variants(browser: ConsoleBrowser, local
             screenshot(page, f"{name}-{variant}-{kind}")
 
 
+@pytest.mark.parametrize(("theme", "size"), [("Light", "phone"), ("Dark", "desktop")])
+def test_the_api_reference_is_accessible_in_the_chosen_theme(browser: ConsoleBrowser, theme: str, size: str) -> None:
+    page = browser.open(viewport=SIZES[size])
+    page.get_by_role("button", name=theme).click()
+    page.goto("/docs/")
+    expect(page.locator("html")).to_have_attribute("data-theme", theme.lower())
+    assert_accessible(page)
+    headings = page.locator("h1, h2, h3, h4")
+    levels = headings.evaluate_all("all => all.map(each => Number(each.tagName[1]))")
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    sizes = headings.evaluate_all("all => all.map(each => [each.tagName, parseFloat(getComputedStyle(each).fontSize)])")
+    assert len(set(map(tuple, sizes))) == 4
+    assert [tag for tag, _ in sorted(dict(sizes).items(), key=lambda each: -each[1])] == ["H1", "H2", "H3", "H4"]
+    code = page.get_by_role("group", name="Log in with curl")
+    expect(code).to_contain_text(f"base={browser.console.address}\n")
+    code.focus()
+    expect(code).to_be_focused()
+    assert {response.status for response in browser.responses} == {200}
+    screenshot(page, f"docs-{theme}-{size}")
+
+
+def test_a_printed_page_names_account_region_and_time(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/flavors")
+    note = page.locator("footer .print-only")
+    expect(note).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(note).to_be_visible()
+    expect(note).to_contain_text(f"Account demo, region {browser.console.address}/v3")
+    page.clock.set_fixed_time("2026-11-15T20:30:05Z")
+    page.pdf()
+    expect(note.get_by_text("Printed at ")).to_have_text("Printed at 15 Nov 2026, 20:30:05 (UTC)")
+    expect(page.get_by_role("link", name="API reference")).to_be_hidden()
+    page.emulate_media(media="screen")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Username")).to_be_visible()
+    expect(note).to_have_count(0)
+
+
 def test_touch_targets_are_large_enough(browser: ConsoleBrowser) -> None:
     page = browser.open("/#/nowhere", viewport=PHONE)
     sign_in(page)
@@ -229,7 +268,7 @@ def test_a_long_username_is_truncated_without_overflow(browser: ConsoleBrowser) 
     )
     page.reload()
     page.get_by_role("button", name="Menu").click()
-    expect(page.get_by_text(name)).to_be_visible()
+    expect(page.get_by_text(name, exact=True)).to_be_visible()
     assert not overflows(page)
 
 

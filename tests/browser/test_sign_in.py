@@ -20,6 +20,17 @@ def alert(page: Page) -> Any:
     return page.locator("form > [role=alert]").last
 
 
+def test_signing_in_and_out_aborts_no_request(browser: ConsoleBrowser) -> None:
+    page = browser.open("/#/nowhere")
+    failed: list[str] = []
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    sign_in(page)
+    wait_until_loaded(page)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Region")).to_be_enabled()
+    assert failed == []
+
+
 def test_unknown_users_and_wrong_passwords_get_the_same_message(browser: ConsoleBrowser) -> None:
     page = browser.open("/#/nowhere")
     for username in ("unknown", "demo"):
@@ -103,10 +114,10 @@ def test_errors_are_shown_and_typed_text_stays(browser: ConsoleBrowser) -> None:
     page.get_by_label("Username").fill("demo")
     page.get_by_label("Password", exact=True).fill(PASSWORDS["demo"])
     faults: dict[str, dict[str, Any]] = {
-        "quote": {"error": "internal_error"},
+        "Report request ID": {"error": "internal_error"},
         "temporarily unavailable": {"error": "unavailable"},
         "time": {"error": "upstream_timeout"},
-        "unexpected response (502)": {"status": 502},
+        "(502). Try again later.If you contact support, quote request ID": {"status": 502},
         "unexpected response (429)": {"status": 429, "retry_after": 1},
     }
     for text, fault in faults.items():
@@ -191,7 +202,7 @@ def test_the_chosen_region_is_remembered(multi_region_browser: ConsoleBrowser) -
     assert region.locator("option").all_inner_texts() == ["Choose…", *REGIONS]
     region.select_option(REGIONS[1])
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("south.example.com/v3")).to_be_visible()
+    expect(page.get_by_text("south.example.com/v3", exact=True)).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(region).to_have_value(REGIONS[1])
 

@@ -8,6 +8,8 @@ const LOGOUT_PATH = "/auth/logout/";
 const SESSION_LOCK = "cloudconsole.session";
 // Longer than any server-side timeout.
 const TIMEOUT_MS = 60_000;
+// A proxy's statuses for a console that is down or overloaded.
+const UNAVAILABLE = [502, 503, 504];
 
 let pendingInfo = null;
 
@@ -36,13 +38,13 @@ export async function login(fields) {
   return withCsrfRetry(() =>
     withSessionLock("exclusive", () => {
       const form = new URLSearchParams({ ...fields, csrfmiddlewaretoken: csrfToken() });
-      return send(LOGIN_PATH, postOptions("application/x-www-form-urlencoded", form.toString()));
+      return send(LOGIN_PATH, postOptions("application/x-www-form-urlencoded", form.toString())).then(discardBody);
     }),
   );
 }
 
 export function logout() {
-  return withCsrfRetry(() => send(LOGOUT_PATH, postOptions("text/plain", "")));
+  return withCsrfRetry(() => send(LOGOUT_PATH, postOptions("text/plain", "")).then(discardBody));
 }
 
 // An anonymous GET /api/ whose response arrives after a login would replace the session cookie. Across all tabs, a
@@ -111,11 +113,18 @@ async function responseError(response) {
   try {
     const { message, error, field } = await response.json();
     if (typeof message !== "string" || typeof error !== "string") return invalidResponse(details);
-    return new ApiError(message, { ...details, error, field });
+    // The message has the number of seconds, which a countdown shows.
+    const text = error === "too_many_requests" ? t("error.too_many_logins") : message;
+    return new ApiError(text, { ...details, error, field });
   } catch {
     // Not JSON: the response of a proxy.
     return invalidResponse(details);
   }
+}
+
+// The browser reports a request as aborted if its body is never read.
+async function discardBody(response) {
+  await response.arrayBuffer().catch(() => {});
 }
 
 async function readData(response) {
@@ -138,7 +147,8 @@ function networkError(error) {
 }
 
 export function invalidResponse(details) {
-  return new ApiError(t("error.invalid_response", { code: details.code }), { ...details, error: "invalid_response" });
+  const key = UNAVAILABLE.includes(details.code) ? "error.unavailable" : "error.invalid_response";
+  return new ApiError(t(key, { code: details.code }), { ...details, error: "invalid_response" });
 }
 
 // Parse JSON; numbers that a JavaScript number cannot represent keep their source text.

@@ -28,9 +28,9 @@ export function t(key, values = {}) {
   );
 }
 
-export function formatNumber(value) {
-  numberFormats[current] ??= new Intl.NumberFormat(current);
-  return numberFormats[current].format(value);
+export function formatNumber(value, places = 0) {
+  numberFormats[`${current} ${places}`] ??= new Intl.NumberFormat(current, { minimumFractionDigits: places });
+  return numberFormats[`${current} ${places}`].format(value);
 }
 
 export function setLanguage(choice) {

@@ -3,51 +3,71 @@
 import { ApiError, invalidResponse } from "./api.js";
 import { h, newId, replace } from "./dom.js";
 import { t } from "./i18n.js";
-import { CallCancelled } from "./session.js";
+import { CallCancelled, serviceInfo } from "./session.js";
+import { formatMoment } from "./time.js";
 
 // `load` fetches the data, `render` returns elements for it; `name` is a CSS class. With a title the panel is a card,
-// without one a plain container. The element's `reload` method loads the data again, keeps the current content until
-// then, and returns whether it succeeded.
+// without one a plain container. `render` also receives the set of what the reader has opened (see disclosure.js).
+// The element's `reload` method loads the data again and returns whether it succeeded. Until then, and if it fails,
+// the present content stays. `loaded` is the promise of the first load.
 export function panel({ title, load, render, name }) {
+  const notice = h("div", { class: "panel-notice" });
   const body = h("div", { class: "panel-body" });
-  const section = title ? card(title, name, body) : h("div", { class: `panel ${name}` }, body);
+  const section = title ? card(title, name, notice, body) : h("div", { class: `panel ${name}` }, notice, body);
+  const opened = new Set();
   let isLoading = false;
-  let hasContent = false;
+  let loadedAt = null;
   let notBefore = 0;
 
   async function reload() {
     if (isLoading || performance.now() < notBefore) return false;
     isLoading = true;
-    const hadFocus = body.contains(document.activeElement);
+    const hadFocus = section.contains(document.activeElement);
     section.setAttribute("aria-busy", "true");
-    if (!hasContent) replace(body, h("p", { class: "loading" }, t("panel.loading")));
+    if (loadedAt === null) show([], h("p", { class: "loading" }, t("panel.loading")));
     try {
-      replace(body, render(await load()));
-      hasContent = true;
+      const moment = new Date();
+      show([], render(await load(), opened));
+      loadedAt = moment;
       return true;
     } catch (error) {
       if (error instanceof CallCancelled) return false;
       // Retry-After applies to every reload, not only to the retry button.
       notBefore = performance.now() + (error.retryAfter ?? 0) * 1000;
-      replace(body, errorBox(toApiError(error), reload));
-      hasContent = false;
+      const message = errorBox(toApiError(error), reload);
+      if (loadedAt === null) show(message, []);
+      else replace(notice, message, asOf(loadedAt));
       return false;
     } finally {
       isLoading = false;
       section.removeAttribute("aria-busy");
-      if (hadFocus) restoreFocus(section, body);
+      section.classList.toggle("is-outdated", loadedAt !== null && notice.hasChildNodes());
+      if (hadFocus) restoreFocus(section);
     }
   }
 
+  function show(message, content) {
+    replace(notice, message);
+    replace(body, content);
+  }
+
   section.reload = reload;
-  reload();
+  section.loaded = reload();
   return section;
 }
 
-function card(title, name, body) {
+// When data was loaded, in the console's time zone.
+export function asOf(moment) {
+  const text = h("p", { class: "as-of" });
+  const show = ({ timeZone }) => replace(text, t("panel.as_of", { time: formatMoment(moment, timeZone) }));
+  serviceInfo().then(show, () => {});
+  return text;
+}
+
+function card(title, name, ...content) {
   const id = newId("panel");
   const head = h("header", { class: "panel-head" }, h("h2", { id }, title));
-  return h("section", { class: `card panel ${name}`, "aria-labelledby": id }, head, body);
+  return h("section", { class: `card panel ${name}`, "aria-labelledby": id }, head, content);
 }
 
 // An exception while rendering means unexpected data. Report it to the browser's console and show an API error.
@@ -58,9 +78,9 @@ function toApiError(error) {
 }
 
 // When the focused element was replaced, keep the keyboard position in this panel.
-function restoreFocus(section, body) {
+function restoreFocus(section) {
   if (!section.isConnected || document.activeElement !== document.body) return;
-  const target = body.querySelector(".error-box button:enabled") ?? section.querySelector("h2") ?? body;
+  const target = section.querySelector(".error-box button:enabled") ?? section.querySelector("h2") ?? section;
   // Headings are focusable only with a tabindex.
   if (target.tabIndex < 0) target.tabIndex = -1;
   target.focus({ preventScroll: true });
@@ -79,10 +99,16 @@ export function errorBox(error, retry) {
       "div",
       { role: "alert" },
       h("p", {}, error.message),
-      error.requestId && h("p", { class: "muted" }, t("error.request_id", { id: error.requestId })),
+      requestIdHint(error),
     ),
     h("p", {}, button, " ", countdown),
   );
+}
+
+// The request ID, unless the message has it already.
+export function requestIdHint({ message, requestId }) {
+  if (!requestId || message.includes(requestId)) return null;
+  return h("p", { class: "muted" }, t("error.request_id", { id: requestId }));
 }
 
 // Disable a button for some seconds and show the remaining time.

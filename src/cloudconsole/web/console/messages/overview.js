@@ -1,7 +1,6 @@
 // Messages of the overview and of shared components.
 
 export const OVERVIEW = {
-  "overview.updated": { en: "Updated at {time}", zh: "截至 {time}" },
   "overview.refresh": { en: "Refresh", zh: "刷新" },
   "overview.refreshed": { en: "Overview refreshed.", zh: "概览已更新。" },
   "list.comma": { en: ", ", zh: "、" },
@@ -34,7 +33,7 @@ export const OVERVIEW = {
   "quota.cores": { en: "Cores", zh: "核数" },
   "quota.ram": { en: "RAM", zh: "内存" },
   "quota.volumes": { en: "Cloud disks", zh: "云硬盘" },
-  "quota.gigabytes": { en: "Disk space", zh: "云硬盘容量" },
+  "quota.gigabytes": { en: "Disks and snapshots", zh: "云硬盘与快照容量" },
   "quota.snapshots": { en: "Snapshots", zh: "快照" },
   "quota.floating_ips": { en: "Floating IPs", zh: "浮动 IP" },
   "quota.security_groups": { en: "Security groups", zh: "安全组" },
@@ -89,7 +88,6 @@ export const OVERVIEW = {
   "news.empty": { en: "No news.", zh: "暂无公告。" },
   "news.all": { en: "Show all {count}", zh: "显示全部 {count} 条" },
   "news.fewer": { en: "Show fewer", zh: "收起" },
-  "news.zone": { en: "Times are in the {zone} time zone.", zh: "时间均为 {zone} 时区。" },
 
   "urls.title": { en: "Common URLs", zh: "常用 URL" },
   "urls.empty": { en: "No URLs.", zh: "暂无 URL。" },

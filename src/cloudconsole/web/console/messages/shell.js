@@ -19,6 +19,8 @@ export const SHELL = {
   "theme.dark": { en: "Dark", zh: "深色" },
   "footer.developers": { en: "For developers:", zh: "开发者：" },
   "footer.reference": { en: "API reference", zh: "接口文档（英文）" },
+  "footer.account": { en: "Account {username}, region {region}", zh: "账户 {username}，区域 {region}" },
+  "footer.printed": { en: "Printed at {time}", zh: "打印于 {time}" },
   "footer.openapi": { en: "OpenAPI", zh: "OpenAPI" },
 
   "not_found.title": { en: "Page not found", zh: "页面不存在" },
@@ -46,6 +48,7 @@ export const SHELL = {
   "signout": { en: "Sign out", zh: "退出登录" },
 
   "panel.loading": { en: "Loading…", zh: "正在加载…" },
+  "panel.as_of": { en: "As of {time}", zh: "截至 {time}" },
   "panel.retry": { en: "Try again", zh: "重试" },
   "error.unreachable": {
     en: "The console cannot be reached. Check your connection.",
@@ -55,6 +58,11 @@ export const SHELL = {
     en: "The console returned an unexpected response ({code}). Try again later.",
     zh: "无法识别控制台的响应（{code}），请稍后重试。",
   },
+  "error.unavailable": {
+    en: "The console is not available at the moment ({code}). Try again later.",
+    zh: "控制台暂时不可用（{code}），请稍后重试。",
+  },
+  "error.too_many_logins": { en: "Too many failed logins.", zh: "登录失败次数过多。" },
   "error.cookies": {
     en: "This browser does not save the console's cookies. Allow cookies to sign in.",
     zh: "浏览器未保存控制台的 Cookie，请允许后再登录。",

@@ -3,8 +3,8 @@
 import { announce } from "../components/announce.js";
 import { urlState } from "../components/url_state.js";
 import { h, replace } from "../core/dom.js";
-import { locale, t } from "../core/i18n.js";
-import { panel } from "../core/panel.js";
+import { t } from "../core/i18n.js";
+import { asOf, panel } from "../core/panel.js";
 import { call, serviceInfo } from "../core/session.js";
 import { costs } from "./overview/costs.js";
 import { news } from "./overview/news.js";
@@ -26,43 +26,39 @@ function render(route) {
       title: t("costs.title"),
       name: "costs",
       load: () => Promise.all([call("GetConsumptionsEstimated"), serviceInfo()]),
-      render: ([items, info]) => costs(items, info, state),
+      render: ([items, info], opened) => costs(items, info, state, opened),
     }),
-    panel({
-      title: t("news.title"),
-      name: "news",
-      load: () => Promise.all([call("GetNews"), serviceInfo()]),
-      render: ([items, info]) => news(items, info.timeZone),
-    }),
+    panel({ title: t("news.title"), name: "news", load: () => call("GetNews"), render: news }),
     panel({ title: t("urls.title"), name: "urls", load: () => call("GetUrlList"), render: urls }),
   ];
   const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.overview")), refreshTools(panels));
   return [head, h("div", { class: "overview" }, panels)];
 }
 
-// The time of the last refresh, and a button that reloads all panels.
+// When all panels were last loaded, and a button that reloads them.
 function refreshTools(panels) {
-  const updated = h("span", { class: "updated" });
-  const showTime = (time) => replace(updated, t("overview.updated", { time }));
+  const updated = h("div", { class: "updated" });
   const button = h("button", { type: "button", onclick: refresh }, t("overview.refresh"));
 
   async function refresh() {
     button.disabled = true;
-    const time = timeOfDay();
+    const moment = new Date();
     const results = await Promise.all(panels.map((each) => each.reload()));
     button.disabled = false;
     if (!button.isConnected) return;
     if (document.activeElement === document.body) button.focus({ preventScroll: true });
-    // Panels show their own errors.
+    // Panels show their own errors, and when they were last loaded.
     if (!results.every(Boolean)) return;
-    showTime(time);
+    replace(updated, asOf(moment));
     announce(t("overview.refreshed"));
   }
 
-  showTime(timeOfDay());
-  return h("div", { class: "page-tools" }, updated, button);
-}
+  async function showFirstLoad() {
+    const moment = new Date();
+    const results = await Promise.all(panels.map((each) => each.loaded));
+    if (results.some(Boolean)) replace(updated, asOf(moment));
+  }
 
-function timeOfDay() {
-  return new Intl.DateTimeFormat(locale(), { timeStyle: "medium", hourCycle: "h23" }).format(new Date());
+  showFirstLoad();
+  return h("div", { class: "page-tools" }, updated, button);
 }

@@ -2,7 +2,7 @@
 
 import { h, replace } from "../core/dom.js";
 import { language, t } from "../core/i18n.js";
-import { countDown, errorBox } from "../core/panel.js";
+import { countDown, errorBox, requestIdHint } from "../core/panel.js";
 import { serviceInfo, signIn } from "../core/session.js";
 import * as storage from "../core/storage.js";
 import { field, showError, visibilityButton } from "./field.js";
@@ -137,7 +137,7 @@ export function signInForm({ hasEnded, draft }) {
 
   function renderError() {
     const notice = ({ error, lang }) =>
-      h("div", { class: "notice danger" }, h("p", { lang }, error.message), requestIdHint(error));
+      h("div", { class: "notice danger" }, h("p", { lang }, error.message), error.code >= 500 && requestIdHint(error));
     replace(errorSlot, lastError && notice(lastError));
   }
 
@@ -146,8 +146,4 @@ export function signInForm({ hasEnded, draft }) {
   renderError();
   loadRegions();
   return form;
-}
-
-function requestIdHint({ code, requestId }) {
-  return code >= 500 && requestId && h("p", { class: "muted" }, t("error.request_id", { id: requestId }));
 }

@@ -1,6 +1,7 @@
 // Estimated costs by resource type: a bar chart for one period, a table of all periods, and how they are calculated.
 
 import { announce } from "../../components/announce.js";
+import { disclosure } from "../../components/disclosure.js";
 import { h, newId, replace } from "../../core/dom.js";
 import { formatNumber, language, t } from "../../core/i18n.js";
 import { groupThousands, share, sum } from "../../core/money.js";
@@ -9,8 +10,8 @@ const PERIODS = ["hour", "day", "month", "year"];
 const DEFAULT_PERIOD = "month";
 const RESOURCE_TYPES = ["instance", "image", "loadbalance", "volume"];
 
-export function costs(items, info, state) {
-  const method = h("details", { class: "cost-method" }, h("summary", {}, t("costs.method")), methodText(info));
+export function costs(items, info, state, opened) {
+  const method = disclosure(opened, "cost-method", t("costs.method"), methodText(info));
   if (items.length === 0) return [h("p", { class: "empty" }, t("costs.empty")), method];
   const chart = h("div", { class: "cost-chart" });
   const render = (period) => replace(chart, bars(items, info.currency, period));
@@ -24,7 +25,7 @@ export function costs(items, info, state) {
   return [
     periodSelector(selected, onSelect),
     chart,
-    h("details", { class: "cost-table" }, h("summary", {}, t("costs.table")), allPeriods(items, info.currency)),
+    disclosure(opened, "cost-table", t("costs.table"), allPeriods(items, info.currency)),
     method,
   ];
 }
@@ -63,8 +64,12 @@ function bars(items, currency, period) {
         return h(
           "li",
           { "data-type": item.res_type },
-          h("span", { class: "cost-type" }, typeName(item.res_type)),
-          h("span", { class: "cost-amount" }, money(item[period], currency)),
+          h(
+            "span",
+            { class: "cost-head" },
+            h("span", { class: "cost-type" }, typeName(item.res_type)),
+            h("span", { class: "cost-amount" }, money(item[period], currency)),
+          ),
           h("span", { class: "track", "aria-hidden": "true" }, bar),
           h("span", { class: "cost-share" }, percent(part)),
         );
@@ -122,5 +127,5 @@ function currencyName(code) {
 // Round, but show 100% only for the whole and 0% never.
 function percent(part) {
   const thousandths = part === 1 ? 1000 : Math.min(999, Math.round(part * 1000));
-  return thousandths === 0 ? t("costs.share.tiny") : t("costs.share", { percent: formatNumber(thousandths / 10) });
+  return thousandths === 0 ? t("costs.share.tiny") : t("costs.share", { percent: formatNumber(thousandths / 10, 1) });
 }

@@ -1,46 +1,34 @@
 // News in the API's order, newest first: a few items, and all of them on request.
 
+import { setOpened } from "../../components/disclosure.js";
 import { externalLink, h } from "../../core/dom.js";
-import { locale, t } from "../../core/i18n.js";
+import { t } from "../../core/i18n.js";
+import { formatTime } from "../../core/time.js";
 
 const INITIAL_COUNT = 5;
 
-export function news(items, timeZone) {
+export function news(items, opened) {
   if (items.length === 0) return h("p", { class: "empty" }, t("news.empty"));
-  const rest = items.slice(INITIAL_COUNT).map((item) => newsItem(item, true));
-  const first = items.slice(0, INITIAL_COUNT).map((item) => newsItem(item, false));
+  const [first, rest] = [items.slice(0, INITIAL_COUNT), items.slice(INITIAL_COUNT)].map((each) => each.map(newsItem));
   return [
     h("ul", { class: "news-list" }, first, rest),
-    h(
-      "p",
-      { class: "news-foot" },
-      rest.length > 0 && moreButton(rest, items.length),
-      h("span", { class: "muted" }, t("news.zone", { zone: timeZone })),
-    ),
+    rest.length > 0 && h("p", { class: "news-foot" }, moreButton(rest, items.length, opened)),
   ];
 }
 
-function newsItem({ date, url, title }, isHidden) {
-  const time = h("time", { datetime: date.replace(" ", "T"), title: date }, formatDate(date));
-  return h("li", { hidden: isHidden }, time, externalLink(url, h("bdi", {}, title)));
+function newsItem({ date, url, title }) {
+  const time = h("time", { datetime: date.replace(" ", "T"), title: date }, formatTime(date));
+  return h("li", {}, time, externalLink(url, h("bdi", {}, title)));
 }
 
-function moreButton(rest, count) {
-  const label = (isOpen) => (isOpen ? t("news.fewer") : t("news.all", { count }));
-  const button = h("button", { type: "button", "aria-expanded": "false" }, label(false));
-  button.addEventListener("click", () => {
-    const isOpen = button.getAttribute("aria-expanded") === "false";
+function moreButton(rest, count, opened) {
+  const button = h("button", { type: "button", onclick: () => show(!opened.has("all-news")) });
+  const show = (isOpen) => {
+    setOpened(opened, "all-news", isOpen);
     button.setAttribute("aria-expanded", String(isOpen));
-    button.textContent = label(isOpen);
+    button.textContent = isOpen ? t("news.fewer") : t("news.all", { count });
     for (const item of rest) item.hidden = !isOpen;
-  });
+  };
+  show(opened.has("all-news"));
   return button;
-}
-
-// Dates are already in the console's time zone: format them without conversion.
-function formatDate(date) {
-  const moment = new Date(`${date.replace(" ", "T")}Z`);
-  if (Number.isNaN(moment.getTime())) return date;
-  const options = { dateStyle: "medium", timeStyle: "short", hourCycle: "h23", timeZone: "UTC" };
-  return new Intl.DateTimeFormat(locale(), options).format(moment);
 }

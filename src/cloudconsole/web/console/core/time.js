@@ -1,0 +1,26 @@
+// All times on the page are in the console's time zone, formatted for the reader's locale.
+
+import { locale } from "./i18n.js";
+
+const MINUTES = { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" };
+const SECONDS = { ...MINUTES, timeStyle: "medium" };
+
+// A time of the API, such as "2026-10-12 12:00:00", is in the console's time zone already.
+export function formatTime(text) {
+  const moment = new Date(`${text.replace(" ", "T")}Z`);
+  return Number.isNaN(moment.getTime()) ? text : format(moment, { ...MINUTES, timeZone: "UTC" });
+}
+
+// A moment of this computer's clock, to the second, with the name of the time zone.
+export function formatMoment(moment, timeZone) {
+  try {
+    return `${format(moment, { ...SECONDS, timeZone })} (${timeZone})`;
+  } catch {
+    // The browser does not know the time zone.
+    return moment.toISOString();
+  }
+}
+
+function format(moment, options) {
+  return new Intl.DateTimeFormat(locale(), options).format(moment);
+}
