@@ -99,12 +99,12 @@ def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> Non
     }
     assert page.locator(".quota-alerts li").all_inner_texts() == [
         "Over quota: Cores, Snapshots",
-        "Near or at the limit: Cloud hosts, Cloud disks",
+        "Near or at the limit: Instances, Volumes",
     ]
     expect(quota(page, "ram").get_by_role("meter")).to_have_count(0)
     expect(quota(page, "floating_ips").get_by_role("meter")).to_have_count(0)
     expect(page.get_by_role("meter", name="Cores")).to_have_attribute("aria-valuetext", "Over quota: 13 of 12 used")
-    hosts = page.get_by_role("meter", name="Cloud hosts")
+    hosts = page.get_by_role("meter", name="Instances")
     expect(hosts).to_have_attribute("aria-valuetext", "4 of 5 used, 1 free")
     expect(hosts).to_have_attribute("aria-valuenow", "80")
     assert quota(page, "ram").locator("dd").all_inner_texts() == ["40.5 GB", "Unlimited", "Unlimited"]

@@ -120,13 +120,13 @@ def test_volumes_that_are_not_known_yet_are_named() -> None:
 def test_a_flavor_that_fits(demo_user: CliUser) -> None:
     done = demo_user.run("estimate", "--flavor", "m1.medium", "--count", "2", "--node", "hk-1", "--hours", "48")
     lines = done.out.splitlines()
-    assert (done.code, lines[1]) == (0, "cloud hosts\tm1.medium\thk-1\t2\t0.3156\t7.5744\t227.232\t2764.656")
+    assert (done.code, lines[1]) == (0, "instances\tm1.medium\thk-1\t2\t0.3156\t7.5744\t227.232\t2764.656")
     assert lines[-1] == "The quotas allow this. Cost of 48 hours: 15.1488 CNY."
 
 
 def test_a_volume_that_does_not_fit(demo_user: CliUser) -> None:
     done = demo_user.run("estimate", "--volume", "5000")
-    assert (done.code, "disks and snapshots\t700\t5000\t4300" in done.out) == (1, True)
+    assert (done.code, "volumes and snapshots\t700\t5000\t4300" in done.out) == (1, True)
     assert done.out.endswith("The quotas do not allow this.\n")
 
 

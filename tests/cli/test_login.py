@@ -98,7 +98,7 @@ class TestLogin:
         (cli_user.home / "state").write_text("a file, not a folder")
         arguments = ("--url", server.base, "--username", "demo")
         shown = cli_user.run("usage", *arguments, CLOUDCONSOLE_PASSWORD=PASSWORD)
-        assert (shown.code, shown.out.splitlines()[1]) == (0, "cloud hosts\t4\t20\t16")
+        assert (shown.code, shown.out.splitlines()[1]) == (0, "instances\t4\t20\t16")
         assert shown.err.startswith("cloudconsole: cannot save the session: ")
         assert shown.err.count("\n") == 1
         login = cli_user.run("login", *arguments, CLOUDCONSOLE_PASSWORD=PASSWORD)

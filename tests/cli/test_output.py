@@ -141,9 +141,9 @@ def test_a_call_prints_the_data_of_any_action(demo_user: CliUser, server: Runnin
 def test_plot_in_a_pipe_is_drawn_without_colour_and_in_its_encoding(demo_user: CliUser) -> None:
     shown, ascii_only = (demo_user.run("costs", "--plot", **more).out for more in ({}, {"PYTHONIOENCODING": "ascii"}))
     assert "\x1b" not in shown
-    assert "cloud hosts  █" in shown
+    assert "instances  █" in shown
     assert "total, month: 1131.6834 CNY" in shown
-    assert "cloud hosts  ####" in ascii_only
+    assert "instances  ####" in ascii_only
     assert "---" in ascii_only
 
 

@@ -52,19 +52,19 @@ class TestTables:
     def test_usage_is_a_table_with_bars(self, demo_user: CliUser) -> None:
         heading, first, second, third, *_ = final_screen(demo_user.open_terminal("usage"))
         assert heading.split() == ["quota", "used", "limit", "free"]
-        assert re.fullmatch(r"cloud hosts {19}█{6}░{24} {6}4 {6}20 {5}16", first)
+        assert re.fullmatch(r"instances {22}█{6}░{24} {6}4 {6}20 {5}16", first)
         assert second.split()[-3:] == ["13", "64", "51"]
         assert third.startswith("RAM (MB) ")
 
     def test_unlimited_full_and_exceeded_quotas_are_shown_in_colour(self, guest: CliUser) -> None:
         terminal = guest.open_terminal("usage")
         lines = {line.split("  ")[0]: line.split() for line in final_screen(terminal)}
-        assert lines["cloud hosts"][-3:] == ["4", "unlimited", "unlimited"]
-        assert lines["cloud disks"][-4:] == ["█" * 30, "3", "2", "0"]
+        assert lines["instances"][-3:] == ["4", "unlimited", "unlimited"]
+        assert lines["volumes"][-4:] == ["█" * 30, "3", "2", "0"]
         coloured = {line.strip().split("  ")[0]: line for line in terminal.shown.splitlines()}
-        for name, colour in {"cores": RED, "RAM": YELLOW, "cloud disks": RED, "snapshots": GREEN}.items():
+        for name, colour in {"cores": RED, "RAM": YELLOW, "volumes": RED, "snapshots": GREEN}.items():
             assert colour in coloured[name]
-        assert not COLOUR.search(coloured["cloud hosts"])
+        assert not COLOUR.search(coloured["instances"])
 
     @pytest.mark.parametrize(
         ("command", "environment"), [(("usage",), {"NO_COLOR": "1"}), (("costs", "--plot"), {"TERM": "dumb"})]
@@ -86,7 +86,7 @@ class TestTables:
     def test_cost_plot_shows_currency_and_estimation_rule(self, demo_user: CliUser) -> None:
         screen = final_screen(demo_user.open_terminal("costs", "--plot"))
         assert screen[0].split() == ["kind", "hour", "(CNY)", "%"]
-        assert screen[1].split()[2:] == ["█" * 30, "1.2714", "80.9"]
+        assert screen[1].split()[1:] == ["█" * 30, "1.2714", "80.9"]
         assert screen[5:] == [
             "total, hour: 1.5717825 CNY",
             "total, day: 37.72278 CNY",
@@ -110,7 +110,7 @@ class TestTables:
     def test_unusable_terminal_width_falls_back_to_the_default(self, demo_user: CliUser, columns: str) -> None:
         terminal = demo_user.open_terminal("usage", COLUMNS=columns, NO_COLOR="1")
         assert terminal.end() == 0
-        assert re.search(r"cloud hosts +█", terminal.shown)
+        assert re.search(r"instances +█", terminal.shown)
 
 
 class TestPrompts:
@@ -177,7 +177,7 @@ class TestWatch:
     def test_watch_refreshes_usage_until_ctrl_c(self, demo_user: CliUser, server: RunningServer) -> None:
         before = server.log().count('"GetUsageLimits"')
         terminal = demo_user.open_terminal("usage", "--watch", "0.5")
-        screen = terminal.wait_for_text("cloud hosts")
+        screen = terminal.wait_for_text("instances")
         assert screen[0].startswith(f"demo at {server.base}, ")
         assert screen[2].split() == ["quota", "used", "limit", "free"]
         eventually(lambda: server.log().count('"GetUsageLimits"') > before + 2)
@@ -187,14 +187,14 @@ class TestWatch:
 
     def test_terminated_watch_restores_the_terminal(self, demo_user: CliUser) -> None:
         terminal = demo_user.open_terminal("usage", "--watch", "60")
-        terminal.wait_for_text("cloud hosts")
+        terminal.wait_for_text("instances")
         terminal.process.terminate()
         assert terminal.end() == 143
         assert_terminal_restored(terminal)
 
     def test_a_watch_ends_with_its_session(self, logged_in_user: CliUser, server: RunningServer) -> None:
         terminal = logged_in_user.open_terminal("usage", "--watch", "0.5")
-        terminal.wait_for_text("cloud hosts")
+        terminal.wait_for_text("instances")
         assert logged_in_user.run("logout").code == 0
         assert terminal.end() == 1
         assert f"cloudconsole: the session of demo at {server.base} has ended" in terminal.shown
@@ -208,13 +208,13 @@ class TestWatch:
     def test_watch_shows_a_lost_connection_and_continues(self, guest: CliUser, scripted: ScriptedServer) -> None:
         working = scripted.rule
         terminal = guest.open_terminal("usage", "--watch", "0.5")
-        terminal.wait_for_text("cloud hosts")
+        terminal.wait_for_text("instances")
         scripted.rule = lambda _: LOST
         screen = terminal.wait_for_text("cannot reach")
-        assert any("cloud hosts" in line for line in screen)
+        assert any("instances" in line for line in screen)
         scripted.rule = working
         eventually(lambda: not any("cannot reach" in line for line in terminal.screen))
-        assert any("cloud hosts" in line for line in terminal.screen)
+        assert any("instances" in line for line in terminal.screen)
         terminal.type("\x03")
         assert terminal.end() == 130
 

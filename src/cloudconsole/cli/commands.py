@@ -46,7 +46,7 @@ COMMANDS: Final = (
     Command(
         "flavors",
         "cloudconsole.cli.tenant.flavors",
-        Text("show the available cloud host configurations", "显示可选的云主机配置"),
+        Text("show the available flavors", "显示可选的云主机配置"),
     ),
     Command("urls", "cloudconsole.cli.tenant.urls", Text("show commonly used URLs", "显示常用 URL")),
     Command("domain", "cloudconsole.cli.tenant.domain", Text("show one accelerated domain", "显示一个加速域名")),

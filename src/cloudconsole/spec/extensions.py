@@ -81,7 +81,7 @@ TypeName = Annotated[str, Meta(min_length=1, max_length=255)]
 
 
 class InstanceRequest(Struct, frozen=True, tag_field="res_type", tag="instance"):
-    """Cloud hosts of one flavor."""
+    """Instances of one flavor."""
 
     flavor: Annotated[TypeName, field_doc("The ID or the name of a flavor of GetFlavors.")]
     count: Count = 1
@@ -89,7 +89,7 @@ class InstanceRequest(Struct, frozen=True, tag_field="res_type", tag="instance")
 
 
 class VolumeRequest(Struct, frozen=True, tag_field="res_type", tag="volume"):
-    """Cloud disks of one size."""
+    """Volumes of one size."""
 
     size: Size
     type: Annotated[str, Meta(max_length=255, description="The volume type, in a cloud that has types; optional.")] = ""

@@ -46,10 +46,10 @@ class _Service(NamedTuple):
 
 
 _SERVICES: Final[dict[BillableType, _Service]] = {
-    "instance": _Service("Compute", "Virtual Machines", "Cloud hosts", "Cloud host"),
+    "instance": _Service("Compute", "Virtual Machines", "Instances", "Instance"),
     "image": _Service("Storage", "Other (Storage)", "Images", "Image"),
     "loadbalance": _Service("Networking", "Application Networking", "Load balancers", "Load balancer"),
-    "volume": _Service("Storage", "Block Storage", "Cloud disks", "Cloud disk"),
+    "volume": _Service("Storage", "Block Storage", "Volumes", "Volume"),
 }
 
 Column = Callable[[Charge], str]

@@ -22,21 +22,21 @@ TIMESTAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 class UsageLimits(Struct, frozen=True):
     """`data` of GetUsageLimits: each quota (`-1` if unlimited) and its usage."""
 
-    max_total_instances: Annotated[int, field_doc("Cloud hosts: the quota.")] = field(name="maxTotalInstances")
-    total_instances_used: Annotated[int, field_doc("Cloud hosts in use.")] = field(name="totalInstancesUsed")
+    max_total_instances: Annotated[int, field_doc("Instances: the quota.")] = field(name="maxTotalInstances")
+    total_instances_used: Annotated[int, field_doc("Instances in use.")] = field(name="totalInstancesUsed")
     max_total_cores: Annotated[int, field_doc("Cores of all hosts: the quota.")] = field(name="maxTotalCores")
     total_cores_used: Annotated[int, field_doc("Cores in use.")] = field(name="totalCoresUsed")
     max_total_ram_size: Annotated[int, field_doc("RAM of all hosts: the quota.", unit="MB")] = field(
         name="maxTotalRAMSize"
     )
     total_ram_used: Annotated[int, field_doc("RAM in use.", unit="MB")] = field(name="totalRAMUsed")
-    max_total_volumes: Annotated[int, field_doc("Cloud disks: the quota.")] = field(name="maxTotalVolumes")
-    total_volumes_used: Annotated[int, field_doc("Cloud disks in use.")] = field(name="totalVolumesUsed")
+    max_total_volumes: Annotated[int, field_doc("Volumes: the quota.")] = field(name="maxTotalVolumes")
+    total_volumes_used: Annotated[int, field_doc("Volumes in use.")] = field(name="totalVolumesUsed")
     max_total_volume_gigabytes: Annotated[
-        int, field_doc("Size of all cloud disks and their snapshots: the quota.", unit="GB")
+        int, field_doc("Size of all volumes and their snapshots: the quota.", unit="GB")
     ] = field(name="maxTotalVolumeGigabytes")
-    total_gigabytes_used: Annotated[int, field_doc("Size of cloud disks and their snapshots in use.", unit="GB")] = (
-        field(name="totalGigabytesUsed")
+    total_gigabytes_used: Annotated[int, field_doc("Size of volumes and their snapshots in use.", unit="GB")] = field(
+        name="totalGigabytesUsed"
     )
     max_total_snapshots: Annotated[int, field_doc("Snapshots of disks: the quota.")] = field(name="maxTotalSnapshots")
     total_snapshots_used: Annotated[int, field_doc("Snapshots in use.")] = field(name="totalSnapshotsUsed")
@@ -160,7 +160,7 @@ class Units(Struct, frozen=True):
 
     ram: Annotated[str, field_doc("Of RAM.")] = "MB"
     disk: Annotated[str, field_doc("Of system disks.")] = "GB"
-    volume: Annotated[str, field_doc("Of cloud disks.")] = "GB"
+    volume: Annotated[str, field_doc("Of volumes.")] = "GB"
     personality: Annotated[str, field_doc("Of injected files.")] = "B"
 
 

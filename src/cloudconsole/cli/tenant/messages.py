@@ -42,8 +42,8 @@ ESTIMATE_FILE_ARGUMENT: Final = Text(
     "items as JSON, or a plan from terraform show -json; - for standard input",
     "JSON 格式的资源列表，或 terraform show -json 的计划；- 表示标准输入",
 )
-FLAVOR_FLAG: Final = Text("estimate cloud hosts of this flavor, by ID or name", "估算此配置（id 或名称）的云主机")
-VOLUME_FLAG: Final = Text("estimate cloud disks of this size and type", "估算此容量与类型的云硬盘")
+FLAVOR_FLAG: Final = Text("estimate instances of this flavor, by ID or name", "估算此配置（id 或名称）的云主机")
+VOLUME_FLAG: Final = Text("estimate volumes of this size and type", "估算此容量与类型的云硬盘")
 COUNT_FLAG: Final = Text("how many (default: 1)", "数量（默认 1）")
 NODE_FLAG: Final = Text("the node on which all of them are to run", "全部资源所在的节点")
 HOURS_FLAG: Final = Text("also show the cost of this many hours", "同时显示这么多小时的费用")
@@ -121,11 +121,11 @@ LIMIT: Final = Text("limit", "上限")
 FREE: Final = Text("free", "剩余")
 UNLIMITED: Final = Text("unlimited", "不限")
 QUOTAS: Final = {
-    "instances": Text("cloud hosts", "云主机"),
+    "instances": Text("instances", "云主机"),
     "cores": Text("cores", "核数"),
     "ram": Text("RAM", "内存"),
-    "volumes": Text("cloud disks", "云硬盘"),
-    "gigabytes": Text("disks and snapshots", "云硬盘与快照容量"),
+    "volumes": Text("volumes", "云硬盘"),
+    "gigabytes": Text("volumes and snapshots", "云硬盘与快照容量"),
     "snapshots": Text("snapshots", "快照"),
     "floating_ips": Text("floating IPs", "浮动 IP"),
     "security_groups": Text("security groups", "安全组"),
@@ -134,15 +134,15 @@ QUOTAS: Final = {
     "personality": Text("injected files", "注入文件"),
     "personality_size": Text("size of an injected file", "注入文件大小"),
     "image_meta": Text("metadata items of an image", "镜像元数据项"),
-    "server_meta": Text("metadata items of a host", "云主机元数据项"),
+    "server_meta": Text("metadata items of an instance", "云主机元数据项"),
 }
 
 KIND: Final = Text("kind", "资源")
 KINDS: Final = {
-    "instance": Text("cloud hosts", "云主机"),
+    "instance": Text("instances", "云主机"),
     "image": Text("images", "镜像"),
     "loadbalance": Text("load balancers", "负载均衡"),
-    "volume": Text("cloud disks", "云硬盘"),
+    "volume": Text("volumes", "云硬盘"),
     "total": Text("total", "合计"),
 }
 PRICED_UNIT: Final = Text("per", "计价单位")
