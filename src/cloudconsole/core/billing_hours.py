@@ -40,8 +40,12 @@ class Span(NamedTuple):
 
     def hours_before(self, second: int) -> int:
         """Return the number of clock hours from the span's start to the one of a second in it."""
-        first = self.start - (self.start - self.phase) % HOUR
-        return (second - first) // HOUR
+        return (second - self.first_hour) // HOUR
+
+    @property
+    def first_hour(self) -> int:
+        """When the first clock hour would have begun if it were a whole one."""
+        return self.start - (self.start - self.phase) % HOUR
 
 
 def spans(start: int, end: int, zone: tzinfo) -> Iterator[Span]:

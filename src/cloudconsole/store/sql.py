@@ -63,10 +63,19 @@ def delete_rows(connection: Connection, column: Column[Any], values: Iterable[An
 
 def in_values(connection: Connection, column: Column[Any], values: Iterable[Any]) -> ColumnElement[bool]:
     """Return a condition that the column has one of these values, without a limit on their number."""
-    rows: BindParameter[str] = bindparam("rows", _json([{column.name: value} for value in values]), unique=True)
-    given = text(_given(connection.dialect.name, [column])).bindparams(rows).columns(column)
-    condition: ColumnElement[bool] = column.in_(given)
+    given: BindParameter[str] = bindparam("given", msgspec.json.encode(list(values)).decode(), unique=True)
+    query = text(_chosen(connection.dialect.name, column)).bindparams(given).columns(column)
+    condition: ColumnElement[bool] = column.in_(query)
     return condition
+
+
+@lru_cache(maxsize=64)
+def _chosen(dialect: str, column: Column[Any]) -> str:
+    if dialect == "sqlite":
+        # With its own type: a cast of each value takes longer than the rest.
+        return "SELECT value FROM json_each(:given)"
+    elements = "jsonb_array_elements_text(CAST(:given AS JSONB))"
+    return f"SELECT CAST(value AS {_TYPES[column.type.python_type]}) FROM {elements} AS given(value)"
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -103,8 +103,19 @@ def _insert_starts(connection: Connection, ids: set[str], now: int) -> set[str]:
 
 
 def _start_values(row: Resource) -> SumValues:
-    items, vcpus, _, ram_gb, size_gb = amounts_of(row)
-    return row["tenant_id"], row["kind"], row["node_id"], None, row["started_at"], 0, items, vcpus, ram_gb, size_gb
+    ram_gb = -(-row["ram_mb"] // 1024)
+    return (
+        row["tenant_id"],
+        row["kind"],
+        row["node_id"],
+        None,
+        row["started_at"],
+        0,
+        1,
+        row["vcpus"],
+        ram_gb,
+        row["size_gb"],
+    )
 
 
 class _Recorder:
