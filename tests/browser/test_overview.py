@@ -1,6 +1,6 @@
 """The overview page: all numbers match the API, and each panel loads and fails independently."""
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
@@ -36,13 +36,16 @@ LIMITS = {
     "security_group_rules": "maxSecurityGroupRules",
 }
 UNITS = {"ram": "ram", "gigabytes": "volume", "personality_size": "personality"}
-PERIODS = ["hour", "day", "month", "year"]
 TITLES = {
     "GetUsageLimits": "Quotas",
-    "GetConsumptionsEstimated": "Estimated costs",
+    "GetConsumptionsEstimated": "Costs",
+    "GetForecast": "Costs",
     "GetNews": "News",
     "GetUrlList": "Common URLs",
 }
+
+
+CONTENT = "dd, li"
 
 
 def panel(page: Page, title: str) -> Locator:
@@ -115,35 +118,18 @@ def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> Non
     screenshot(page, "overview-states")
 
 
-@pytest.mark.parametrize("account", ["demo", "other"])
-def test_amounts_and_totals_are_exact_for_each_period(browser: ConsoleBrowser, account: str) -> None:
-    page = browser.open_signed_in(username=account)
-    with Console(browser.console.address, username=account, password=browser.console.accounts[account]) as client:
-        costs = client.consumption()
-    for period in PERIODS:
-        page.get_by_role("radio", name=period.title()).check(force=True)
-        for cost in costs:
-            amount = page.locator(f"[data-type={cost.res_type}] .cost-amount")
-            expect(amount).to_have_text(f"{Decimal(cost.raw[period]):,f} {costs.currency}")
-        total = page.locator(".cost-total strong")
-        expect(total).to_have_text(f"{getattr(costs.total, period):,f} {costs.currency}")
-    expect(page.locator("[data-type]")).to_have_count(len(costs))
-
-
-def test_tiny_prices_and_huge_totals_keep_all_digits(browser: ConsoleBrowser, client: Console) -> None:
-    def change(cloud: Cloud, _tenant: Cloud) -> None:
-        for price in cloud["prices"]:
-            price["price"] = {"volume": "0.000000001", "image": "0.123456789"}.get(price["kind"], "987654321.987654321")
-
-    load_cloud(browser.console, change)
-    page = browser.open_signed_in("/#/?period=year")
-    costs = client.consumption()
-    assert costs.total.year > 10**14
-    total = f"{costs.total.year:,f} {costs.currency}"
-    expect(page.locator(".cost-total strong")).to_have_text(total)
-    page.set_viewport_size(PHONE)
-    assert_accessible(page)
-    screenshot(page, "overview-huge")
+def test_costs_show_this_month_its_forecast_and_what_runs_now(browser: ConsoleBrowser, client: Console) -> None:
+    page = browser.open_signed_in()
+    forecast, total = client.forecast(), client.consumption().total
+    cent = Decimal("0.01")
+    assert forecast.so_far
+    assert forecast.total
+    expected = [forecast.so_far, forecast.total, total.hour, total.month]
+    shown = panel(page, "Costs").locator("dd").all_inner_texts()
+    assert shown == [f"{amount.quantize(cent, ROUND_HALF_UP):,f} CNY" for amount in expected]
+    expect(panel(page, "Costs").locator("dt").first).to_have_text("November 2026 so far")
+    page.get_by_role("link", name="View costs").click()
+    expect(page.get_by_role("heading", level=1, name="Costs")).to_be_focused()
 
 
 def test_no_quota_is_broken_within_a_number(browser: ConsoleBrowser) -> None:
@@ -156,35 +142,6 @@ def test_no_quota_is_broken_within_a_number(browser: ConsoleBrowser) -> None:
         assert numbers.evaluate("each => each.getClientRects().length") == 1
         assert numbers.evaluate("each => each.offsetHeight < 2 * parseFloat(getComputedStyle(each).fontSize)")
     assert_accessible(page)
-
-
-def test_the_period_can_be_chosen_by_keyboard_and_survives_a_reload(browser: ConsoleBrowser, client: Console) -> None:
-    page = browser.open_signed_in()
-    expect(page.get_by_role("radio", name="Month")).to_be_checked()
-    page.get_by_role("radio", name="Month").focus()
-    page.keyboard.press("ArrowRight")
-    year = f"{client.consumption().total.year:,f}"
-    expect(page.locator(".cost-total .amount")).to_have_text(year)
-    page.reload()
-    expect(page.get_by_role("radio", name="Year")).to_be_checked()
-    expect(page.locator(".cost-total .amount")).to_have_text(year)
-
-
-def test_the_cost_table_and_the_calculation_method_expand(browser: ConsoleBrowser, client: Console) -> None:
-    page = browser.open_signed_in()
-    page.get_by_text("All costs as a table").click()
-    rows = [row.locator("th, td").all_inner_texts() for row in page.locator(".cost-table tr").all()]
-    costs = client.consumption()
-    amounts = [[f"{getattr(cost, period):,f}" for period in PERIODS] for cost in (*costs, costs.total)]
-    assert rows[0] == ["Resource", "Hour", "Day", "Month", "Year"]
-    assert [row[1:] for row in rows[1:]] == amounts
-    assert rows[-1][0] == "Total"
-    method = page.locator("details.cost-method")
-    about = client.about()
-    expect(method.locator("p").first).to_be_hidden()
-    method.locator("summary").click()
-    for text in (about.currency, about.time_zone, f"Month = day × {about.month_days}", "Day = hour × 24"):
-        expect(method).to_contain_text(str(text))
 
 
 def test_all_news_is_shown_newest_first(browser: ConsoleBrowser, client: Console) -> None:
@@ -238,10 +195,10 @@ def test_empty_panels_say_so(browser: ConsoleBrowser) -> None:
 
     load_cloud(browser.console, change)
     page = browser.open_signed_in()
-    for text in ("No costs this hour.", "No news.", "No URLs."):
+    for text in ("No news.", "No URLs."):
         expect(page.get_by_text(text)).to_be_visible()
     assert quota(page, "cores").locator("dd").all_inner_texts() == ["0", "64", "64"]
-    expect(page.locator("details.cost-method summary")).to_be_visible()
+    expect(panel(page, "Costs").locator("[data-figure=hour] dd")).to_have_text("0.00 CNY")
     assert_accessible(page)
 
 
@@ -298,7 +255,7 @@ def test_urls_with_other_schemes_are_not_links(browser: ConsoleBrowser) -> None:
     wait_until_loaded(page)
     assert panel(page, "News").locator("li bdi").all_text_contents() == addresses
     assert page.locator(".url-text").all_text_contents() == addresses
-    expect(page.locator(".overview a")).to_have_count(0)
+    expect(page.locator(":is(.news, .urls) a")).to_have_count(0)
 
 
 def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser) -> None:
@@ -310,13 +267,13 @@ def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser) 
         failed = panel(page, failing)
         expect(failed.get_by_role("alert").get_by_text("Report request ID")).to_be_visible()
         for title in set(TITLES.values()) - {failing}:
-            expect(panel(page, title).get_by_role("listitem").first).to_be_visible()
+            expect(panel(page, title).locator(CONTENT).first).to_be_visible()
         expect(page.get_by_role("button", name="Try again")).to_have_count(1)
         before = len(browser.statuses())
         failed.get_by_role("button", name="Try again").click()
-        expect(failed.get_by_role("listitem").first).to_be_visible()
+        expect(failed.locator(CONTENT).first).to_be_visible()
         expect(failed.get_by_role("heading", level=2)).to_be_focused()
-        assert len(browser.statuses()) == before + 1
+        assert len(browser.statuses()) == before + list(TITLES.values()).count(failing)
 
 
 def test_a_panel_honors_retry_after(browser: ConsoleBrowser) -> None:
@@ -352,7 +309,7 @@ def test_no_time_is_shown_if_nothing_was_loaded(browser: ConsoleBrowser) -> None
     page.route("**/api/", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
     page.goto("/#/")
     unavailable = "The console is not available at the moment (502). Try again later."
-    expect(page.get_by_text(unavailable)).to_have_count(len(TITLES))
+    expect(page.get_by_text(unavailable)).to_have_count(len(set(TITLES.values())))
     expect(page.get_by_text("As of")).to_have_count(0)
 
 
@@ -379,12 +336,9 @@ def test_a_failed_refresh_keeps_the_last_data(browser: ConsoleBrowser) -> None:
 
 def test_a_refresh_keeps_open_what_is_open(browser: ConsoleBrowser, client: Console) -> None:
     page = browser.open_signed_in()
-    page.get_by_text("All costs as a table").click()
     page.get_by_role("button", name="Show all").click()
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_role("status").get_by_text(REFRESHED)).to_be_attached()
-    expect(page.locator(".cost-table table")).to_be_visible()
-    expect(page.locator(".cost-method p").first).to_be_hidden()
     expect(panel(page, "News").get_by_role("listitem")).to_have_count(len(client.news()))
 
 
@@ -412,11 +366,9 @@ def test_a_refresh_honors_retry_after(browser: ConsoleBrowser) -> None:
     page = browser.open_signed_in()
     before = page.locator(".updated").inner_text()
     page.evaluate(SET_OTHER_TIME)
-    page.get_by_role("radio", name="Day").check(force=True)
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_role("button", name="Refresh")).to_be_enabled()
-    assert sorted(browser.statuses()) == [200] * 6 + [429]
-    expect(page.get_by_role("radio", name="Day")).to_be_checked()
+    assert sorted(browser.statuses()) == [200] * 2 * (len(TITLES) - 1) + [429]
     # An incomplete refresh is not announced; a shorter wait never fails a correct page.
     page.wait_for_timeout(300)
     expect(page.get_by_text(REFRESHED)).to_have_count(0)

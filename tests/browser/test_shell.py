@@ -104,7 +104,8 @@ def test_the_theme_is_applied_before_the_scripts_run(browser: ConsoleBrowser) ->
 
 def test_pages_have_titles_headings_and_urls_and_support_back_and_forward(browser: ConsoleBrowser) -> None:
     page = browser.open_signed_in()
-    for name, address in (("Flavors", "/#/flavors"), ("Domain", "/#/domain"), ("Overview", "/#/")):
+    pages = (("Costs", "/#/costs"), ("Flavors", "/#/flavors"), ("Domain", "/#/domain"), ("Overview", "/#/"))
+    for name, address in pages:
         page.get_by_role("link", name=name).click()
         expect(heading(page, name)).to_be_focused()
         expect(page).to_have_title(f"{name} · Cloud Console")
@@ -176,7 +177,12 @@ def test_all_pages_are_accessible_in_all_variants(browser: ConsoleBrowser, local
     if size == "phone":
         page.locator(".menu-button").click()
     assert_accessible(page)
-    pages = {"overview": "", "flavors": "flavors?cores=2&ram=4096&sort=ram", "domain": "domain/206814"}
+    pages = {
+        "overview": "",
+        "costs-page": "costs?by=resource",
+        "flavors": "flavors?cores=2&ram=4096&sort=ram",
+        "domain": "domain/206814",
+    }
     for name, address in pages.items():
         page.goto(f"/#/{address}")
         wait_until_loaded(page)

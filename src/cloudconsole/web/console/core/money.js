@@ -13,11 +13,15 @@ function rescale({ digits, places }, targetPlaces) {
 }
 
 function formatAmount(digits, places) {
+  const [whole, fraction = ""] = formatFixed(digits, places).split(".");
+  return `${whole}.${fraction.replace(/0+$/, "").padEnd(2, "0")}`;
+}
+
+function formatFixed(digits, places) {
   const sign = digits < 0n ? "-" : "";
   const text = (digits < 0n ? -digits : digits).toString().padStart(places + 1, "0");
   const whole = text.slice(0, text.length - places);
-  const fraction = text.slice(text.length - places).replace(/0+$/, "").padEnd(2, "0");
-  return `${sign}${whole}.${fraction}`;
+  return `${sign}${whole}${places > 0 ? `.${text.slice(-places)}` : ""}`;
 }
 
 // The exact sum in the API's format: at least two decimals, no trailing zeros beyond them.
@@ -25,6 +29,24 @@ export function sum(amounts) {
   const parsed = amounts.map(parseAmount);
   const places = Math.max(0, ...parsed.map((amount) => amount.places));
   return formatAmount(parsed.reduce((total, amount) => total + rescale(amount, places), 0n), places);
+}
+
+// Round to a number of decimals. Half a unit is rounded away from zero, as is usual for bills: 0.125 becomes 0.13.
+export function round(amount, places) {
+  const parsed = parseAmount(amount);
+  if (parsed.places <= places) return formatFixed(rescale(parsed, places), places);
+  const unit = 10n ** BigInt(parsed.places - places);
+  const isNegative = parsed.digits < 0n;
+  const magnitude = ((isNegative ? -parsed.digits : parsed.digits) + unit / 2n) / unit;
+  return formatFixed(isNegative ? -magnitude : magnitude, places);
+}
+
+// Negative if the first amount is less, positive if it is more, else 0.
+export function compare(first, second) {
+  const [a, b] = [parseAmount(first), parseAmount(second)];
+  const places = Math.max(a.places, b.places);
+  const difference = rescale(a, places) - rescale(b, places);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
 // An amount as a fraction of a total, approximate, for charts only.

@@ -71,7 +71,7 @@ function card(title, name, ...content) {
 }
 
 // An exception while rendering means unexpected data. Report it to the browser's console and show an API error.
-function toApiError(error) {
+export function toApiError(error) {
   if (error instanceof ApiError) return error;
   reportError(error);
   return invalidResponse({ code: 200 });

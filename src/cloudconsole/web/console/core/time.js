@@ -21,6 +21,20 @@ export function formatMoment(moment, timeZone) {
   }
 }
 
+// A month of the API, such as "2026-10".
+export function formatMonth(text) {
+  return formatPartsOfMonth(text, { month: "long", year: "numeric" });
+}
+
+export function formatShortMonth(text) {
+  return formatPartsOfMonth(text, { month: "short" });
+}
+
+function formatPartsOfMonth(text, options) {
+  const moment = new Date(`${text}-01T00:00:00Z`);
+  return Number.isNaN(moment.getTime()) ? text : format(moment, { ...options, timeZone: "UTC" });
+}
+
 function format(moment, options) {
   return new Intl.DateTimeFormat(locale(), options).format(moment);
 }

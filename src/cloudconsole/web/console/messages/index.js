@@ -1,8 +1,9 @@
 // All messages by key, in both languages.
 
+import { COSTS } from "./costs.js";
 import { DOMAIN } from "./domain.js";
 import { FLAVORS } from "./flavors.js";
 import { OVERVIEW } from "./overview.js";
 import { SHELL } from "./shell.js";
 
-export const MESSAGES = { ...SHELL, ...OVERVIEW, ...FLAVORS, ...DOMAIN };
+export const MESSAGES = { ...SHELL, ...OVERVIEW, ...COSTS, ...FLAVORS, ...DOMAIN };

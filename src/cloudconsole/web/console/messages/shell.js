@@ -6,6 +6,7 @@ export const SHELL = {
 
   "nav.label": { en: "Main", zh: "页面导航" },
   "nav.overview": { en: "Overview", zh: "概览" },
+  "nav.costs": { en: "Costs", zh: "费用" },
   "nav.flavors": { en: "Flavors", zh: "主机配置" },
   "nav.domain": { en: "Domain", zh: "加速域名" },
 

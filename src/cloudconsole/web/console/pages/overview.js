@@ -1,20 +1,18 @@
 // The overview page: quotas, costs, news and common URLs, each loaded independently.
 
 import { announce } from "../components/announce.js";
-import { urlState } from "../components/url_state.js";
 import { h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { asOf, panel } from "../core/panel.js";
 import { call, serviceInfo } from "../core/session.js";
-import { costs } from "./overview/costs.js";
+import { costs, loadCosts } from "./overview/costs.js";
 import { news } from "./overview/news.js";
 import { quotas } from "./overview/quotas.js";
 import { urls } from "./overview/urls.js";
 
 export const page = { path: "", title: "nav.overview", render };
 
-function render(route) {
-  const state = urlState(route);
+function render() {
   const panels = [
     panel({
       title: t("quotas.title"),
@@ -22,12 +20,7 @@ function render(route) {
       load: () => Promise.all([call("GetUsageLimits"), serviceInfo()]),
       render: ([usage, info]) => quotas(usage, info.units),
     }),
-    panel({
-      title: t("costs.title"),
-      name: "costs",
-      load: () => Promise.all([call("GetConsumptionsEstimated"), serviceInfo()]),
-      render: ([items, info], opened) => costs(items, info, state, opened),
-    }),
+    panel({ title: t("costs.title"), name: "costs", load: loadCosts, render: costs }),
     panel({ title: t("news.title"), name: "news", load: () => call("GetNews"), render: news }),
     panel({ title: t("urls.title"), name: "urls", load: () => call("GetUrlList"), render: urls }),
   ];

@@ -1,0 +1,98 @@
+// The costs page: this month and its forecast, twelve months, the breakdown of one month, current costs and prices. What
+// needs an extension that the console does not have is left out.
+
+import { urlState } from "../components/url_state.js";
+import { h } from "../core/dom.js";
+import { t } from "../core/i18n.js";
+import { panel } from "../core/panel.js";
+import { call, serviceInfo } from "../core/session.js";
+import { estimate } from "./costs/estimate.js";
+import { history } from "./costs/history.js";
+import { monthSelection } from "./costs/month_selection.js";
+import { monthDetails } from "./costs/month.js";
+import { prices } from "./costs/prices.js";
+import { thisMonth } from "./costs/this_month.js";
+
+export const page = { path: "costs", title: "nav.costs", render };
+
+function render(route) {
+  const state = urlState(route);
+  const content = panel({
+    name: "costs-page",
+    load: serviceInfo,
+    render: (info) => h("div", { class: "costs-grid" }, panels(info, state)),
+  });
+  const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.costs")), exactToggle(content, state));
+  return [head, content];
+}
+
+function panels(info, state) {
+  const has = (action) => (info.extensions ?? []).includes(action);
+  const load = (action) => (has(action) ? shared(() => call(action)) : null);
+  const bills = load("GetBillingReportList4NearlyYear");
+  const forecast = load("GetForecast");
+  const selection = monthSelection(state, { bills, forecast, timeZone: info.timeZone });
+  const hasMonths = has("GetConsumptionsByQuery") || has("GetCostExport");
+  return [
+    forecast &&
+      panel({
+        title: t("costs.this_month"),
+        name: "this-month",
+        load: forecast,
+        render: (data) => thisMonth(data, info.currency),
+      }),
+    bills &&
+      panel({
+        title: t("costs.history"),
+        name: "cost-history",
+        load: bills,
+        render: (data, opened) => history(data, { info, opened, selection: hasMonths ? selection : null }),
+      }),
+    panel({
+      title: t("costs.estimated"),
+      name: "cost-estimate",
+      load: () => call("GetConsumptionsEstimated"),
+      render: (items, opened) => estimate(items, info, opened),
+    }),
+    hasMonths &&
+      panel({
+        title: t("costs.of_month"),
+        name: "cost-month",
+        load: selection.months,
+        render: (months) => monthDetails({ months, selection, state, info, has, bills }),
+      }),
+    has("GetPrices") &&
+      panel({
+        title: t("prices.title"),
+        name: "cost-prices",
+        load: () => call("GetPrices"),
+        render: (items) => prices(items, info),
+      }),
+  ];
+}
+
+// Show all amounts of the page with all decimals.
+function exactToggle(content, state) {
+  const apply = (isExact) => content.classList.toggle("is-exact", isExact);
+  const onchange = ({ target }) => {
+    state.set({ exact: target.checked ? "1" : "" });
+    apply(target.checked);
+  };
+  const isExact = state.get("exact") === "1";
+  apply(isExact);
+  return h(
+    "div",
+    { class: "page-tools" },
+    h("label", {}, h("input", { type: "checkbox", checked: isExact, onchange }), h("span", {}, t("costs.exact"))),
+  );
+}
+
+// Several panels use the same data. After a failure it is loaded again.
+function shared(load) {
+  let pending = null;
+  return () =>
+    (pending ??= load().catch((error) => {
+      pending = null;
+      throw error;
+    }));
+}

@@ -1,0 +1,128 @@
+// The costs of the last twelve months: bars, of which one can be selected for its details, and a table.
+
+import { amount, amountWithCurrency } from "../../components/amount.js";
+import { dataTable } from "../../components/data_table.js";
+import { disclosure } from "../../components/disclosure.js";
+import { h, replace } from "../../core/dom.js";
+import { language, t } from "../../core/i18n.js";
+import { compare, share } from "../../core/money.js";
+import { formatMonth, formatShortMonth } from "../../core/time.js";
+
+// Tops of the scale, in powers of ten.
+const STEPS = [10n, 12n, 15n, 20n, 25n, 30n, 40n, 50n, 60n, 80n, 100n];
+
+export function history(bills, { info, opened, selection }) {
+  return [
+    chart(bills, info.currency, selection),
+    bills.some(({ total, complete }) => total !== null && !complete) &&
+      h("p", { class: "legend hint" }, h("span", { class: "swatch partial" }), t("costs.history.partial")),
+    disclosure(opened, "cost-table", t("costs.history.table"), table(bills, info.currency)),
+  ];
+}
+
+function chart(bills, currency, selection) {
+  const current = bills.at(-1)?.bill_month;
+  const readout = h("p", { class: "readout" });
+  const scale = scaleFor(bills.map(({ total }) => total));
+  const selected = () => bills.find(({ bill_month: month }) => month === (selection?.get() ?? current));
+  const show = (bill) => replace(readout, bill && readoutText(bill, currency));
+  const columns = bills.map((bill, index) => column(bill, index));
+
+  function column(bill, index) {
+    const month = bill.bill_month;
+    const bar = h("span", { class: `bar ${bill.complete ? "" : "partial"}` });
+    bar.style.height = bill.total === null ? "0" : `${heightPercent(bill.total, scale.top)}%`;
+    const content = [
+      h("span", { class: "visually-hidden" }, readoutText(bill, currency)),
+      h("span", { class: "plot", "aria-hidden": "true" }, bill.total === null ? unknownMark() : bar),
+      h("span", { class: "month", "aria-hidden": "true" }, formatShortMonth(month)),
+      h("span", { class: "year", "aria-hidden": "true" }, hasYear(month, index) && month.slice(0, 4)),
+    ];
+    const events = { onpointerenter: () => show(bill), onpointerleave: () => show(selected()) };
+    if (!selection) return h("li", events, h("span", { class: "column" }, content));
+    const focus = { onfocus: () => show(bill), onblur: () => show(selected()) };
+    const choose = { onclick: () => selection.set(month, current) };
+    return h("li", events, h("button", { type: "button", class: "column", "data-month": month, ...focus, ...choose }, content));
+  }
+
+  function markSelected() {
+    for (const button of columns.map((each) => each.firstChild)) {
+      button.setAttribute("aria-pressed", String(button.dataset.month === selected()?.bill_month));
+    }
+  }
+
+  function select() {
+    markSelected();
+    show(selected());
+  }
+
+  if (selection) {
+    select();
+    selection.onChange(select);
+  } else show(selected());
+  return h(
+    "div",
+    { class: "cost-chart" },
+    readout,
+    h("div", { class: "plot-area" }, h("div", { class: "scale", "aria-hidden": "true" }, scale.labels), h("ul", {}, columns)),
+  );
+}
+
+// The first month and each January, but not December before January: there is no space for both.
+function hasYear(month, index) {
+  return month.endsWith("-01") || (index === 0 && !month.endsWith("-12"));
+}
+
+function unknownMark() {
+  return h("span", { class: "unknown-mark" }, "?");
+}
+
+function readoutText(bill, currency) {
+  const month = formatMonth(bill.bill_month);
+  if (bill.total === null) return t("costs.history.unknown", { month });
+  const note = !bill.complete && [" ", h("span", { class: "muted" }, t("costs.history.partial.note"))];
+  return [h("span", { class: "muted" }, t("costs.history.month", { month })), " ", h("strong", {}, amountWithCurrency(bill.total, currency)), note];
+}
+
+// Any cost is visible, however small.
+function heightPercent(total, top) {
+  return compare(total, "0") > 0 ? Math.max(0.8, share(total, top) * 100) : 0;
+}
+
+// A round amount at or above the highest one, and the labels of the axis: approximate, in short.
+function scaleFor(totals) {
+  const highest = totals.filter((total) => total !== null).reduce((a, b) => (compare(a, b) < 0 ? b : a), "0");
+  const top = compare(highest, "0") > 0 ? roundUp(highest) : "1";
+  const { format } = new Intl.NumberFormat(language(), { notation: "compact", maximumSignificantDigits: 3 });
+  const labels = [1, 0.5, 0].map((part) => h("span", {}, part === 0 ? "0" : format(Number(top) * part)));
+  return { top, labels };
+}
+
+function roundUp(amount) {
+  const [whole, fraction = ""] = amount.split(".");
+  const digits = BigInt(whole + fraction);
+  const power = digits.toString().length;
+  // The two leading digits decide; the step has two digits as well.
+  const unit = (step) => (power >= 2 ? step * 10n ** BigInt(power - 2) : (step + 9n) / 10n);
+  const top = unit(STEPS.find((step) => unit(step) >= digits));
+  const text = top.toString().padStart(fraction.length + 1, "0");
+  return fraction === "" ? text : `${text.slice(0, -fraction.length)}.${text.slice(-fraction.length)}`;
+}
+
+function table(bills, currency) {
+  const state = ({ total, complete }) =>
+    t(total === null ? "costs.record.none" : complete ? "costs.record.complete" : "costs.record.partial");
+  return dataTable({
+    caption: t("costs.history.caption", { currency }),
+    columns: [
+      { name: "month", label: t("costs.month_name") },
+      { name: "amount", label: t("costs.cost"), isNumber: true, isMain: true },
+      { name: "record", label: t("costs.record") },
+    ],
+    rows: bills.toReversed().map((bill) => [
+      formatMonth(bill.bill_month),
+      bill.total === null ? t("costs.unknown") : amount(bill.total, currency),
+      state(bill),
+    ]),
+  });
+}

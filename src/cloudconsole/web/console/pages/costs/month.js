@@ -1,0 +1,86 @@
+// The costs of one month: which month, downloads, and the breakdown.
+
+import { announce } from "../../components/announce.js";
+import { roundedText } from "../../components/amount.js";
+import { h, newId, replace } from "../../core/dom.js";
+import { t } from "../../core/i18n.js";
+import { panel } from "../../core/panel.js";
+import { CallCancelled } from "../../core/session.js";
+import { formatMonth } from "../../core/time.js";
+import { breakdown } from "./breakdown.js";
+import { downloadButtons } from "./download.js";
+import { loadRows, total } from "./rows.js";
+
+export function monthDetails({ months, selection, state, info, has, bills }) {
+  const current = months.at(-1);
+  const month = () => selection.get() ?? current;
+  const select = monthSelect(months, month(), (chosen) => selection.set(chosen, current));
+  const download = has("GetCostExport") && downloadButtons(month);
+  const slot = has("GetConsumptionsByQuery") && h("div", { class: "breakdown-slot" });
+  let latest = null;
+
+  // Until a month is loaded, the one before stays, so that nothing moves.
+  async function show() {
+    const token = {};
+    latest = token;
+    const shown = month();
+    const isCurrent = () => latest === token && slot.isConnected;
+    let data = null;
+    const next = panel({
+      name: "breakdown",
+      load: async () => (data = await loadMonth(shown, bills, () => latest === token)),
+      render: (loaded) => breakdown(loaded, { month: shown, info, state }),
+    });
+    if (!slot.hasChildNodes()) replace(slot, next);
+    slot.setAttribute("aria-busy", "true");
+    const isLoaded = await next.loaded;
+    if (latest !== token) return null;
+    slot.removeAttribute("aria-busy");
+    replace(slot, next);
+    return isLoaded && isCurrent() ? { month: shown, items: data.items } : null;
+  }
+
+  selection.onChange(async (chosen) => {
+    select.value = chosen;
+    const loaded = slot && (await show());
+    if (loaded) {
+      const amount = `${roundedText(total(loaded.items), info.currency)} ${info.currency}`;
+      announce(t("costs.month.loaded", { month: formatMonth(loaded.month), amount }));
+    }
+  });
+  if (slot) show();
+  const id = newId("month");
+  select.id = id;
+  return [
+    h(
+      "div",
+      { class: "month-tools" },
+      h("div", { class: "row" }, h("label", { for: id }, t("costs.month_name")), select),
+      download && download.buttons,
+    ),
+    download && download.status,
+    slot,
+  ];
+}
+
+// Newest first. Not named, so that the page does not take it for text that was typed.
+function monthSelect(months, selected, onSelect) {
+  const option = (month) => h("option", { value: month, selected: month === selected }, formatMonth(month));
+  return h("select", { onchange: ({ target }) => onSelect(target.value) }, months.toReversed().map(option));
+}
+
+async function loadMonth(month, bills, isCurrent) {
+  const [rows, bill] = await Promise.all([loadRows(month, [], isCurrent), billOf(month, bills)]);
+  return { ...rows, bill };
+}
+
+// The panel of the bills shows their errors.
+async function billOf(month, bills) {
+  try {
+    const found = bills && (await bills());
+    return found?.find((bill) => bill.bill_month === month) ?? null;
+  } catch (error) {
+    if (error instanceof CallCancelled) throw error;
+    return null;
+  }
+}

@@ -1,0 +1,571 @@
+"""The costs page: its amounts are those of the API and its files those of the command line."""
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from cloudconsole import Console
+from cloudconsole.cli.output import csv_line
+from tests.browser.cloud_data import HOSTILE, Cloud, load_cloud, script_executed
+from tests.browser.helpers import (
+    PHONE,
+    ConsoleBrowser,
+    HeldResponse,
+    assert_accessible,
+    screenshot,
+    sign_in,
+    wait_until_loaded,
+)
+from tests.fork_server import run_forked
+
+CENT = Decimal("0.01")
+PERIODS = ["hour", "day", "month", "year"]
+WIDTHS = [390, 1100, 1440, 2560]
+HUGE = "123456789012345678901.123456789"
+Responses = dict[str, Callable[[dict[str, Any]], Any]]
+
+# Every amount within the card and cell that contain it, with no text that has to be scrolled to.
+CUT = """() => [...document.querySelectorAll("main .amount")].filter((amount) => {
+  if (amount.offsetParent === null || amount.closest(".visually-hidden")) return false;
+  const { left, right } = amount.getBoundingClientRect();
+  for (let box = amount.parentElement; box.tagName !== "MAIN"; box = box.parentElement) {
+    const outer = box.getBoundingClientRect();
+    const isInline = getComputedStyle(box).display === "inline";
+    if (!isInline && (left < outer.left - 1 || right > outer.right + 1 || box.scrollWidth > box.clientWidth + 1)) {
+      return true;
+    }
+  }
+  return false;
+}).map((amount) => amount.innerText)"""
+
+
+def panel(page: Page, title: str) -> Locator:
+    return page.get_by_role("region", name=title, exact=True)
+
+
+def rounded(amount: Decimal) -> str:
+    return "< 0.01" if 0 < amount < CENT / 2 else f"{amount.quantize(CENT, ROUND_HALF_UP):,f}"
+
+
+def table(scope: Locator) -> list[list[str]]:
+    """The cells of the visible table's rows, below its headings."""
+    rows = scope.locator("tbody tr, tfoot tr").all()
+    return [[cell.inner_text() for cell in row.locator("th, td").all()] for row in rows]
+
+
+def respond(page: Page, responses: Responses) -> None:
+    """Replace the data of some actions; the functions receive the request."""
+
+    def handle(route: Route) -> None:
+        request = route.request.post_data_json if route.request.method == "POST" else None
+        if isinstance(request, dict) and request.get("action") in responses:
+            data = responses[request["action"]](request)
+            route.fulfill(json={"code": 200, "message": "", "data": data})
+        else:
+            route.fallback()
+
+    page.route("**/api/", handle)
+
+
+def open_with(browser: ConsoleBrowser, responses: Responses, path: str = "/#/costs", **options: Any) -> Page:
+    page = browser.open(path, **options)
+    respond(page, responses)
+    sign_in(page)
+    wait_until_loaded(page)
+    return page
+
+
+def consumption(number: int = 1, **fields: Any) -> dict[str, Any]:
+    return {
+        "res_type": "volume",
+        "res_meta": {"vcpus": 0, "memory_gb": 0, "size_gb": 1},
+        "start_at": "2026-11-01 00:00:00",
+        "end_at": "2026-11-15 13:00:00",
+        "name": f"disk {number}",
+        "region": "hk-1",
+        "unit_price": "0.01",
+        "billing_type": "hourly",
+        "amount": "1.00",
+        "remarks": "",
+        "billing_id": "2026-11",
+        "cost_time": "3600",
+        "res_id": f"v-{number}",
+        "id": f"v-{number:08}/0/0",
+        "is_billing": True,
+        **fields,
+    }
+
+
+@pytest.mark.parametrize("account", ["demo", "other"])
+def test_estimated_costs_are_rounded_and_on_demand_exact(browser: ConsoleBrowser, account: str) -> None:
+    page = browser.open_signed_in("/#/costs", username=account)
+    with Console(browser.console.address, username=account, password=browser.console.accounts[account]) as client:
+        costs = client.consumption()
+    estimated = panel(page, "Estimated costs")
+    items = sorted(costs, key=lambda cost: -cost.hour)
+    shown = [row[1:] for row in table(estimated)]
+    assert shown == [[rounded(getattr(each, period)) for period in PERIODS] for each in (*items, costs.total)]
+    page.get_by_label("Show exact amounts").check()
+    shown = [row[1:] for row in table(estimated)]
+    assert shown == [[f"{getattr(each, period):,f}" for period in PERIODS] for each in (*items, costs.total)]
+    expect(estimated).to_contain_text("(UTC): day = hour × 24, month = day × 30, year = day × 365.")
+    page.reload()
+    expect(page.get_by_label("Show exact amounts")).to_be_checked()
+    expect(estimated.locator("tfoot .exact").last).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "shown"),
+    [
+        ("2.345", "CNY", "2.35"),
+        ("2.344999999", "CNY", "2.34"),
+        ("-2.345", "CNY", "-2.35"),
+        ("0.004999999", "CNY", "< 0.01"),
+        ("-0.004", "CNY", "> -0.01"),
+        ("0.005", "CNY", "0.01"),
+        ("0.00", "CNY", "0.00"),
+        ("999.995", "CNY", "1,000.00"),
+        ("1234.50", "JPY", "1,235"),
+        ("0.40", "JPY", "< 1"),
+        ("1.2345", "KWD", "1.235"),
+        ("1.005", "not a currency", "1.01"),
+        (HUGE, "CNY", "123,456,789,012,345,678,901.12"),
+    ],
+)
+def test_amounts_are_rounded_half_up_to_the_unit_of_the_currency(
+    browser: ConsoleBrowser, amount: str, currency: str, shown: str
+) -> None:
+    page = browser.open()
+    text = page.evaluate(
+        """async ([amount, currency]) => {
+          const main = document.querySelector("script[type=module]").src;
+          return (await import(main.replace("main.js", "components/amount.js"))).roundedText(amount, currency);
+        }""",
+        [amount, currency],
+    )
+    assert text == shown
+
+
+def test_this_month_and_its_forecast_match_the_api(browser: ConsoleBrowser, client: Console) -> None:
+    page = browser.open_signed_in("/#/costs?exact=1")
+    forecast = client.forecast()
+    month = panel(page, "This month")
+    assert month.locator("dd").all_inner_texts() == [
+        f"{amount:,f} CNY" for amount in (forecast.so_far, forecast.total, forecast.rest)
+    ]
+    expect(month.locator("dt").last).to_have_text(f"Rest of the month ({forecast.hours_left} hours left)")
+    expect(month.locator(".notice")).to_have_count(0)
+
+
+def test_twelve_months_are_bars_and_a_table(browser: ConsoleBrowser, client: Console) -> None:
+    page = browser.open_signed_in("/#/costs?exact=1")
+    bills = client.call("GetBillingReportList4NearlyYear")
+    history = panel(page, "Last twelve months")
+    expect(history.get_by_role("button")).to_have_count(12)
+    expect(history.get_by_role("button", name="October 2026: 1,169.40618 CNY")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+    history.get_by_text("Show as a table").click()
+    amounts = [Decimal(bill["total"]) for bill in reversed(bills)]
+    assert [row[1:] for row in table(history)] == [[f"{amount:,f}", "Complete"] for amount in amounts]
+    heights = [bar.bounding_box() or {"height": 0} for bar in history.locator(".bar").all()]
+    order = sorted(range(12), key=lambda number: heights[number]["height"])
+    assert [amounts[11 - number] for number in order] == sorted(amounts)
+
+
+@pytest.mark.parametrize("by", ["kind", "node", "resource"])
+def test_a_month_is_broken_down_by_amount(browser: ConsoleBrowser, by: str) -> None:
+    page = browser.open_signed_in(f"/#/costs?month=2026-10&exact=1&by={by}")
+    with Console(browser.console.address, username="demo", password="console-demo") as client:
+        costs = list(client.costs("2026-10-01", "2026-10-31"))
+    sums: dict[str, Decimal] = {}
+    for cost in costs:
+        key = {"kind": cost.res_type, "node": cost.region, "resource": cost.res_id}[by]
+        sums[key] = sums.get(key, Decimal()) + cost.amount
+    breakdown = panel(page, "Monthly breakdown")
+    rows = table(breakdown)
+    expected = [*sorted(sums.values(), reverse=True), sum(sums.values())]
+    assert [Decimal(row[-2].replace(",", "")) for row in rows] == expected
+    if by != "kind":
+        assert {row[0].split("\n")[-1] for row in rows[:-1]} == set(sums)
+    assert rows[-1][-1] == "100.0%"
+
+
+def test_search_group_and_month_are_in_the_url(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs")
+    breakdown = panel(page, "Monthly breakdown")
+    expect(breakdown.get_by_label("Month")).to_have_value("2026-11")
+    breakdown.get_by_label("Month").select_option("2026-10")
+    expect(breakdown.get_by_text("Costs of October 2026 in CNY")).to_be_visible()
+    expect(page.get_by_role("status").get_by_text("October 2026: 1,169.41 CNY")).to_be_attached()
+    breakdown.get_by_role("radio", name="By resource").check(force=True)
+    breakdown.get_by_label("Search").fill("DATA")
+    expect(page.get_by_role("status").get_by_text("Found: 2 of 9")).to_be_attached()
+    assert page.url.endswith("#/costs?month=2026-10&by=resource&search=DATA")
+    page.reload()
+    expect(breakdown.locator("tbody th")).to_have_text([re.compile("web-data-2"), re.compile("web-data")])
+    assert table(breakdown)[-1][0] == "Total of those found"
+    page.get_by_role("button", name="September 2026").click()
+    expect(breakdown.get_by_text("Costs of September 2026 in CNY")).to_be_visible()
+    expect(breakdown.get_by_label("Month")).to_have_value("2026-09")
+    expect(page.get_by_role("button", name="September 2026")).to_have_attribute("aria-pressed", "true")
+    breakdown.get_by_label("Search").fill("no such resource")
+    expect(breakdown.get_by_text("Nothing matches this text.")).to_be_visible()
+
+
+@pytest.mark.parametrize("month", ["2026-13", "1969-12", "9999-01", "x", "2026-10-01"])
+def test_an_invalid_month_in_the_url_means_the_current_one(browser: ConsoleBrowser, month: str) -> None:
+    page = browser.open_signed_in(f"/#/costs?month={month}&by=nothing")
+    breakdown = panel(page, "Monthly breakdown")
+    expect(breakdown.get_by_label("Month")).to_have_value("2026-11")
+    expect(breakdown.get_by_role("radio", name="By kind")).to_be_checked()
+
+
+def test_an_earlier_month_can_be_linked_to(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs?month=2024-02")
+    breakdown = panel(page, "Monthly breakdown")
+    expect(breakdown.get_by_label("Month")).to_have_value("2024-02")
+    expect(breakdown.get_by_text("No recorded costs in this month.")).to_be_visible()
+
+
+def test_of_two_months_the_last_one_chosen_is_shown(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs")
+    held = HeldResponse(page, "GetConsumptionsByQuery")
+    breakdown = panel(page, "Monthly breakdown")
+    with page.expect_request("**/api/"):
+        breakdown.get_by_label("Month").select_option("2026-10")
+    breakdown.get_by_label("Month").select_option("2026-09")
+    expect(breakdown.get_by_text("Costs of September 2026 in CNY")).to_be_visible()
+    with page.expect_response("**/api/"):
+        held.release()
+    page.wait_for_function("document.querySelectorAll('[aria-busy]').length === 0")
+    expect(breakdown.get_by_text("Costs of September 2026 in CNY")).to_be_visible()
+
+
+@pytest.mark.parametrize(("format_name", "name"), [("csv", "costs-2026-10.csv"), ("focus", "costs-2026-10-focus.csv")])
+def test_a_download_is_the_export_of_the_command_line(
+    browser: ConsoleBrowser, tmp_path: Path, format_name: str, name: str
+) -> None:
+    browser_page = browser.open_signed_in("/#/costs?month=2026-10")
+    limits = []
+
+    # Small pages, so that there are several.
+    def shrink(route: Route) -> None:
+        body = route.request.post_data_json if route.request.method == "POST" else None
+        if isinstance(body, dict) and body.get("action") == "GetCostExport":
+            limits.append(body["limit"])
+            route.continue_(post_data={**body, "limit": 2})
+        else:
+            route.fallback()
+
+    browser_page.route("**/api/", shrink)
+    with browser_page.expect_download() as download:
+        browser_page.get_by_role("button", name=f"Download {format_name.upper()}").click()
+    assert download.value.suggested_filename == name
+    connection = {"CLOUDCONSOLE_URL": browser.console.address, "CLOUDCONSOLE_USERNAME": "demo"}
+    environment = {**connection, "CLOUDCONSOLE_PASSWORD": "console-demo", "HOME": str(tmp_path)}
+    command = ["costs", "export", "--month", "2026-10", "--format", format_name]
+    result = run_forked(command, environment)
+    assert result.returncode == 0, result.stderr
+    assert download.value.path().read_bytes() == result.stdout.encode()
+    rows = len(result.stdout.splitlines()) - 1
+    assert len(limits) > rows / 2
+    assert set(limits) == {1000}
+    expect(browser_page.locator(".download-status")).to_have_text(f"Downloaded {name}, rows: {rows}")
+
+
+def test_lines_of_a_file_are_those_of_the_command_line(browser: ConsoleBrowser) -> None:
+    texts = [
+        *("", "plain", "a,b", 'say "x"', "two\nlines", "two\r\nlines", "\r", "数据库", "a;b", "'quoted'", "\ufeff=1"),
+        *("=1+1", "+1", "-1", "-1.5e3", "-x", "@SUM(A1)", "＝1", "＋1", "－1", "＠x", "\t=1", " =1", "\u3000=1"),
+        *("\x1c=1", "\x85=1", "\xa0=1", "\u200b=1", "\n", "1e5", "-1\n", "--1", "0x1"),
+    ]
+    page = browser.open()
+    lines = page.evaluate(
+        """async (rows) => {
+          const main = document.querySelector("script[type=module]").src;
+          const { csvLine } = await import(main.replace("main.js", "pages/costs/csv.js"));
+          return rows.map(csvLine);
+        }""",
+        [[text, "next"] for text in texts],
+    )
+    assert lines == [csv_line([text, "next"]) for text in texts]
+
+
+def test_a_failed_download_saves_nothing_and_can_be_retried(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs")
+    browser.console.fault("internal_error", call="GetCostExport")
+    page.get_by_role("button", name="Download CSV").click()
+    status = page.locator(".download-status")
+    expect(status.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("button", name="Download CSV")).to_have_attribute("aria-disabled", "false")
+    with page.expect_download():
+        status.get_by_role("button", name="Try again").click()
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"columns": ["a", "b"], "rows": [], "next_marker": None},
+        {"columns": ["a"], "rows": [], "next_marker": "m"},
+        {"columns": ["a"], "rows": [["1", "2"]], "next_marker": None},
+    ],
+)
+def test_an_inconsistent_export_is_rejected(browser: ConsoleBrowser, second: dict[str, Any]) -> None:
+    first = {"columns": ["a"], "rows": [["1"]], "next_marker": "m"}
+    page = open_with(browser, {"GetCostExport": lambda request: second if "marker" in request else first})
+    page.get_by_role("button", name="Download CSV").click()
+    expect(page.locator(".download-status").get_by_role("alert")).to_contain_text("unexpected response")
+
+
+def test_unknown_costs_are_shown_as_unknown(browser: ConsoleBrowser) -> None:
+    def months(_request: object) -> list[dict[str, Any]]:
+        known = [{"bill_month": f"2026-{number:02}", "total": "5.00", "complete": True} for number in range(1, 11)]
+        none = {"bill_month": "2025-12", "total": None, "complete": False}
+        return [none, *known, {"bill_month": "2026-11", "total": "3.00", "complete": False}]
+
+    no_forecast = {
+        "month": "2026-11",
+        "so_far": "3.00",
+        "rest": None,
+        "total": None,
+        "hours_left": 9,
+        "complete": False,
+    }
+    gaps = [
+        consumption(res_type="gap", res_id="", amount="0.00", id=f"~/{hour}/0", start_at=f"2026-11-15 {hour}:00:00")
+        for hour in range(11, 16)
+    ]
+    page = open_with(
+        browser,
+        {
+            "GetBillingReportList4NearlyYear": months,
+            "GetForecast": lambda _: no_forecast,
+            "GetConsumptionsByQuery": lambda _: [consumption(amount="3.00"), *gaps],
+        },
+    )
+    month = panel(page, "This month")
+    assert month.locator("dd").all_inner_texts() == ["3.00 CNY", "Not recorded", "Not recorded"]
+    expect(month).to_contain_text("Part of this month was not recorded.")
+    history = panel(page, "Last twelve months")
+    expect(history.get_by_role("button", name="December 2025: not recorded")).to_contain_text("?")
+    expect(history.get_by_role("button", name="November 2026: 3.00 CNY (partly recorded)")).to_be_visible()
+    history.get_by_text("Show as a table").click()
+    shown = table(history)
+    assert (shown[0][1:], shown[-1][1:]) == (["3.00", "Partial"], ["Not recorded", "None"])
+    breakdown = panel(page, "Monthly breakdown")
+    assert [row[0] for row in table(breakdown)] == ["Cloud disks", "Total"]
+    expect(breakdown.locator(".gaps > ul li").first).to_have_text("15 Nov 2026, 11:00 to 15 Nov 2026, 13:00")
+    expect(breakdown.locator(".gaps > ul li")).to_have_count(3)
+    breakdown.get_by_text("2 more").click()
+    expect(breakdown.locator(".gaps li").last).to_be_visible()
+    assert_accessible(page)
+    screenshot(page, "costs-unknown")
+
+
+def test_a_console_without_a_record_says_so(browser: ConsoleBrowser) -> None:
+    nothing = {"month": "2026-11", "so_far": None, "rest": None, "total": None, "hours_left": 9, "complete": False}
+    bills = [{"bill_month": f"2026-{number:02}", "total": None, "complete": False} for number in range(1, 13)]
+    page = open_with(
+        browser,
+        {
+            "GetForecast": lambda _: nothing,
+            "GetBillingReportList4NearlyYear": lambda _: bills,
+            "GetConsumptionsByQuery": lambda _: [],
+        },
+    )
+    expect(panel(page, "This month")).to_contain_text("This console has no record of past costs.")
+    expect(panel(page, "Monthly breakdown")).to_contain_text("This month was not recorded.")
+    assert_accessible(page)
+
+
+def test_corrections_are_included_and_named(browser: ConsoleBrowser) -> None:
+    correction: dict[str, Any] = {"billing_type": "correction", "remarks": "price", "cost_time": "0"}
+    rows = [
+        consumption(id="/0/0", res_id="", name="", region="", amount="-2.50", **correction),
+        consumption(1, amount="10.00"),
+        consumption(1, amount="0.50", id="v-00000001/0/1", region="hk-2", **correction),
+    ]
+    page = open_with(browser, {"GetConsumptionsByQuery": lambda _: rows}, "/#/costs?by=resource")
+    breakdown = panel(page, "Monthly breakdown")
+    assert [row[0::3] for row in table(breakdown)] == [
+        ["disk 1\nv-1", "10.50"],
+        ["Correction of prices", "-2.50"],
+        ["Total", "8.00"],
+    ]
+    expect(breakdown.locator("tbody tr").first).to_contain_text("hk-1, hk-2")
+    expect(breakdown).to_contain_text("Included are corrections of earlier months: -2.00 CNY")
+
+
+def test_a_large_month_is_loaded_in_parts(browser: ConsoleBrowser) -> None:
+    total = 12_345
+
+    def page_of(request: dict[str, Any]) -> list[dict[str, Any]]:
+        first = int(request.get("marker", "v-00000000").partition("/")[0][2:]) + 1
+        return [consumption(number) for number in range(first, min(total, first + request["limit"] - 1) + 1)]
+
+    page = open_with(browser, {"GetConsumptionsByQuery": page_of}, "/#/costs?by=resource")
+    breakdown = panel(page, "Monthly breakdown")
+    expect(breakdown).to_contain_text("The amounts below are those of the first 10,000 only.")
+    expect(breakdown.locator("tfoot th")).to_have_text("Total of loaded records")
+    expect(breakdown.locator("tfoot .amount")).to_have_text("10,000.00")
+    expect(breakdown.locator("tbody tr")).to_have_count(100)
+    assert_accessible(page)
+    breakdown.get_by_role("button", name="Load more").click()
+    expect(breakdown.locator("tfoot .amount")).to_have_text("12,345.00")
+    expect(breakdown.locator("tfoot th")).to_have_text("Total")
+    expect(breakdown.get_by_role("button", name="Load more")).to_have_count(0)
+    expect(breakdown.get_by_label("Search")).to_be_focused()
+    breakdown.get_by_role("button", name="Show 100 more").click()
+    expect(breakdown.locator("tbody tr")).to_have_count(200)
+    expect(breakdown.locator("tbody tr:nth-child(101) th")).to_be_focused()
+
+
+def test_prices_in_force_and_to_come_match_the_api(browser: ConsoleBrowser, client: Console) -> None:
+    def change(cloud: Cloud, _tenant: Cloud) -> None:
+        cloud["prices"].append({"kind": "image", "unit": "gb", "price": "0.000000123", "from": "2027-01-01T00:00:00Z"})
+
+    load_cloud(browser.console, change)
+    page = browser.open_signed_in("/#/costs")
+    prices = panel(page, "Prices")
+    tables = [table(each) for each in prices.locator("table").all()]
+    expected = client.prices()
+    assert [len(rows) for rows in tables] == [
+        sum(price.in_force for price in expected),
+        sum(not price.in_force for price in expected),
+    ]
+    shown = [row[3] for rows in tables for row in rows]
+    assert shown == [f"{price.price:f}" for price in sorted(expected, key=lambda price: not price.in_force)]
+    assert tables[1] == [["Images", "GB", "All", "0.000000123", "1 Jan 2027, 00:00"]]
+    assert tables[0][0] == ["Cloud hosts", "one", "All", "0.012", "1 Jan 2025, 00:00", "No end"]
+
+
+SECTIONS = {
+    "GetForecast": "This month",
+    "GetBillingReportList4NearlyYear": "Last twelve months",
+    "GetConsumptionsByQuery": "Monthly breakdown",
+    "GetCostExport": "Monthly breakdown",
+    "GetPrices": "Prices",
+}
+
+
+@pytest.mark.parametrize("extensions", [[], *([name] for name in SECTIONS), ["GetDomains"], None])
+def test_only_what_the_console_has_is_shown_and_requested(
+    browser: ConsoleBrowser, extensions: list[str] | None
+) -> None:
+    page = browser.open("about:blank")
+    requested: set[str] = set()
+
+    def handle(route: Route) -> None:
+        if route.request.method == "POST":
+            requested.add((route.request.post_data_json or {})["action"])
+            return route.fallback()
+        response = route.fetch()
+        body = response.json()
+        body["data"]["extensions"] = extensions
+        if extensions is None:
+            del body["data"]["extensions"]
+        return route.fulfill(response=response, json=body)
+
+    page.route("**/api/", handle)
+    page.goto("/#/costs")
+    sign_in(page)
+    wait_until_loaded(page)
+    wanted = {SECTIONS[name] for name in extensions or [] if name in SECTIONS}
+    titles = page.locator("main h2").all_inner_texts()
+    assert set(titles) == {"Estimated costs", *wanted}
+    assert requested - {"GetCostExport"} == {"GetConsumptionsEstimated", *(extensions or [])} - {
+        "GetCostExport",
+        "GetDomains",
+    }
+    expect(page.locator(".error-box")).to_have_count(0)
+    expect(page.get_by_role("button", name="Download CSV")).to_have_count(int(extensions == ["GetCostExport"]))
+    expect(page.locator(".breakdown")).to_have_count(int(extensions == ["GetConsumptionsByQuery"]))
+    page.get_by_role("link", name="Overview").click()
+    wait_until_loaded(page)
+    expect(panel(page, "Costs").locator("dd")).to_have_count(4 if extensions == ["GetForecast"] else 2)
+    expect(page.locator(".error-box")).to_have_count(0)
+
+
+def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/nowhere")
+    actions = {"GetConsumptionsEstimated": "Estimated costs", **SECTIONS}
+    del actions["GetCostExport"]
+    for action, title in actions.items():
+        browser.console.fault("internal_error", call=action)
+        page.goto("/#/nowhere")
+        page.goto("/#/costs")
+        failed = panel(page, title)
+        expect(failed.get_by_role("alert")).to_have_count(1)
+        wait_until_loaded(page)
+        expect(page.get_by_role("button", name="Try again")).to_have_count(1)
+        failed.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("alert").get_by_text("request ID")).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", ["/#/", "/#/costs", "/#/costs?exact=1&by=resource"])
+def test_no_amount_is_cut_at_any_width(browser: ConsoleBrowser, path: str) -> None:
+    hours = ["0.000000001", HUGE]
+    kinds = ["image", "volume"]
+    items = [{"res_type": kind, **dict.fromkeys(PERIODS, amount)} for kind, amount in zip(kinds, hours, strict=True)]
+    bills = [{"bill_month": f"2026-{number:02}", "total": HUGE, "complete": True} for number in range(1, 13)]
+    price = {"res_type": "volume", "unit": "gb", "region": None, "type": "ssd", "in_force": True, "price": HUGE}
+    page = open_with(
+        browser,
+        {
+            "GetConsumptionsEstimated": lambda _: items,
+            "GetForecast": lambda _: {
+                "month": "2026-12",
+                "so_far": HUGE,
+                "rest": HUGE,
+                "total": HUGE,
+                "hours_left": 9,
+                "complete": True,
+            },
+            "GetBillingReportList4NearlyYear": lambda _: bills,
+            "GetConsumptionsByQuery": lambda _: [consumption(amount=HUGE)],
+            "GetPrices": lambda _: [{**price, "start_at": "2025-01-01 00:00:00", "end_at": "2027-01-01 00:00:00"}],
+        },
+        path,
+    )
+    for summary in page.locator("main summary").all():
+        summary.click()
+    assert page.locator("main .amount:visible").count() >= 4
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(CUT) == [], width
+        assert_accessible(page)
+        screenshot(page, f"costs-huge-{width}")
+
+
+def test_the_cost_table_fits_at_every_width_with_usual_amounts(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs?exact=1")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(CUT) == [], width
+        for amount in page.locator(".estimate-table .exact:visible").all():
+            lines = amount.evaluate("each => new Set([...each.getClientRects()].map(({ top }) => top)).size")
+            assert lines == 1, width
+
+
+def test_hostile_names_are_shown_as_text(browser: ConsoleBrowser) -> None:
+    rows = [
+        consumption(number, name=text, region=text, res_id=f"id {number} {text}") for number, text in enumerate(HOSTILE)
+    ]
+    price = {"res_type": HOSTILE[0], "unit": HOSTILE[1], "region": HOSTILE[0], "type": HOSTILE[4], "price": "1.00"}
+    times = {"start_at": HOSTILE[0], "end_at": HOSTILE[1], "in_force": False}
+    page = open_with(
+        browser,
+        {"GetConsumptionsByQuery": lambda _: rows, "GetPrices": lambda _: [{**price, **times}]},
+        "/#/costs?by=resource",
+        viewport=PHONE,
+    )
+    assert page.locator(".breakdown-table tbody th bdi:first-child").all_text_contents() == HOSTILE
+    expect(page.locator("main img, main b, main script")).to_have_count(0)
+    assert not script_executed(page)
+    assert_accessible(page)
