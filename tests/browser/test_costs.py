@@ -359,7 +359,7 @@ def test_unknown_costs_are_shown_as_unknown(browser: ConsoleBrowser) -> None:
     shown = table(history)
     assert (shown[0][1:], shown[-1][1:]) == (["3.00", "Partial"], ["Not recorded", "None"])
     breakdown = panel(page, "Monthly breakdown")
-    assert [row[0] for row in table(breakdown)] == ["Cloud disks", "Total"]
+    assert [row[0] for row in table(breakdown)] == ["Volumes", "Total"]
     expect(breakdown.locator(".gaps > ul li").first).to_have_text("15 Nov 2026, 11:00 to 15 Nov 2026, 13:00")
     expect(breakdown.locator(".gaps > ul li")).to_have_count(3)
     breakdown.get_by_text("2 more").click()
@@ -442,7 +442,7 @@ def test_prices_in_force_and_to_come_match_the_api(browser: ConsoleBrowser, clie
     shown = [row[3] for rows in tables for row in rows]
     assert shown == [f"{price.price:f}" for price in sorted(expected, key=lambda price: not price.in_force)]
     assert tables[1] == [["Images", "GB", "All", "0.000000123", "1 Jan 2027, 00:00"]]
-    assert tables[0][0] == ["Cloud hosts", "one", "All", "0.012", "1 Jan 2025, 00:00", "No end"]
+    assert tables[0][0] == ["Instances", "one", "All", "0.012", "1 Jan 2025, 00:00", "No end"]
 
 
 SECTIONS = {

@@ -106,7 +106,7 @@ def test_pages_have_titles_headings_and_urls_and_support_back_and_forward(browse
     page = browser.open_signed_in()
     pages = (("Costs", "/#/costs"), ("Flavors", "/#/flavors"), ("Domain", "/#/domain"), ("Overview", "/#/"))
     for name, address in pages:
-        page.get_by_role("link", name=name).click()
+        page.get_by_role("link", name=name, exact=True).click()
         expect(heading(page, name)).to_be_focused()
         expect(page).to_have_title(f"{name} · Cloud Console")
         expect(page.locator("[aria-current=page]")).to_have_text(name)
@@ -357,8 +357,12 @@ def test_selection_is_visible_with_forced_colors(browser: ConsoleBrowser) -> Non
     assert stands_out("header nav [aria-current]", "header nav a")
     assert stands_out("header [aria-pressed=true][data-focus-key^=language]", "header [data-focus-key^=language]")
     assert stands_out("header [aria-pressed=true][data-focus-key^=theme]", "header [data-focus-key^=theme]")
-    assert stands_out(".segments :checked + span", ".segments span")
     screenshot(page, "forced-overview")
+    page.evaluate("location.hash = '#/costs'")
+    expect(page.locator(".segments")).to_be_visible()
+    assert stands_out(".segments :checked + span", ".segments span")
+    assert stands_out("[data-month][aria-pressed=true] .bar", "[data-month] .bar")
+    screenshot(page, "forced-costs")
     page.evaluate("location.hash = '#/flavors?cores=2&ram=4096'")
     expect(page.locator("[name=ram]:checked")).to_have_count(1)
     for name in ("cores", "ram"):
