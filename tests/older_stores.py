@@ -26,6 +26,7 @@ _DOWNGRADE: Final = {
             f"DROP TABLE {name}"
             for name in ("monthly_sums", "price_entries", "project_resources", "reading_periods", "record_names")
         ),
+        *(f"ALTER TABLE news DROP COLUMN {column}" for column in ("language", "pinned")),
         "DROP INDEX ix_domains_tenant_id_id",
         "CREATE INDEX ix_domains_tenant_id ON domains (tenant_id)",
     ),

@@ -210,7 +210,7 @@ def test_migration_from_the_first_version_keeps_all_data(tmp_path: Path, folder:
         "prices": [(5, "volume", "gb", 4, 50, 420000, None), (6, "volume", "gb", None, 50, 430000, None)],
         "flavors": [("1", "m1.tiny", 1, 512, 1, 0)],
         "urls": [("url-00000001", 7, "link", "https://example.com/", 0)],
-        "news": [(1, 5, "title", "https://example.com/", 0)],
+        "news": [(1, 5, "title", "https://example.com/", 0, None, 0)],
         "resources": [("v-1", 7, "volume", "data", 4, 0, 0, 0, 9, 100, None)],
         "operator_audit": [(2, 77, "ann", "load", '{"nodes": {"added": 1}}', None, None)],
     }

@@ -26,7 +26,7 @@ def engine(folder: Path) -> Iterator[Engine]:
 
 def item(number: int, **more: Any) -> dict[str, Any]:
     plain = {"published_at": 1_800_000_000, "title": f"item {number}", "url": "https://example.com/", "disabled": False}
-    return {"id": number, **plain, **more}
+    return {"id": number, **plain, "language": None, "pinned": False, **more}
 
 
 def news_of(engine: Engine) -> list[dict[str, Any]]:
@@ -37,7 +37,7 @@ def news_of(engine: Engine) -> list[dict[str, Any]]:
 def test_rows_are_stored_exactly(engine: Engine) -> None:
     given = [
         item(1, published_at=2**63 - 1, title="上线 \"quoted\" 'twice' \\ %s :name ?", disabled=True),
-        item(2, published_at=-(2**63), title=""),
+        item(2, published_at=-(2**63), title="", language="zh", pinned=True),
         item(3, title='{"before": [null, "\\u0000"]}'),
     ]
     with engine.begin() as connection:

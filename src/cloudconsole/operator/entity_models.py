@@ -84,6 +84,10 @@ class News(EntityModel):
     date: Seconds = Field(description="when it appears")
     title: Name = Field(description="the text tenants see, in one line")
     url: Url = Field(description="the page the title links to")
+    language: Literal["en", "zh"] | None = Field(
+        default=None, description="the language of the title, en or zh (default: none, for readers of both)"
+    )
+    pinned: bool = Field(default=False, description="important, such as a maintenance")
     disabled: bool = Field(default=False, description="withdrawn")
 
 

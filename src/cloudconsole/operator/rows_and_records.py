@@ -76,13 +76,16 @@ def price_record(row: Row, node: str | None) -> Record:
 
 
 def news_row(news: News) -> Row:
-    content = {"title": news.title, "url": news.url, "disabled": news.disabled}
-    return {"id": news.id, "published_at": news.date, **content}
+    content = {"title": news.title, "url": news.url, "language": news.language, "pinned": news.pinned}
+    return {"id": news.id, "published_at": news.date, **content, "disabled": news.disabled}
 
 
 def news_record(row: Row) -> Record:
     content = {"title": row["title"], "url": row["url"]}
-    return {"id": row["id"], "date": format_utc(row["published_at"]), **content, **_disabled(row)}
+    language = {} if row["language"] is None else {"language": row["language"]}
+    pinned = {"pinned": True} if row["pinned"] else {}
+    date = format_utc(row["published_at"])
+    return {"id": row["id"], "date": date, **content, **language, **pinned, **_disabled(row)}
 
 
 def url_row(url: UrlEntry, tenant_id: int | None) -> Row:

@@ -101,6 +101,16 @@ def test_small_items_are_one_line_each_without_escapes(engine: Engine, tmp_path:
     assert '  - {id: 1, date: 2026-03-01T08:00:00Z, title: "上线", url: "https://news.example.com/1"}' in lines
 
 
+def test_language_and_pin_of_news_are_dumped_only_if_set(engine: Engine, tmp_path: Path) -> None:
+    plain = '{id: 1, date: 2026-03-01T08:00:00Z, title: one, url: "https://news.example.com/"}'
+    pinned = f"{plain[:-1]}, language: en, pinned: true}}".replace("id: 1", "id: 2")
+    load_text(engine, tmp_path, f"version: 1\nnews:\n  - {plain}\n  - {pinned}\n")
+    assert [line.strip(" -") for line in dump(engine).splitlines()[-2:]] == [plain, pinned]
+    assert [(row["language"], row["pinned"]) for row in rows(engine, tables.news)] == [(None, False), ("en", True)]
+    load_text(engine, tmp_path, f"version: 1\nnews:\n  - {plain}\n  - {plain.replace('id: 1', 'id: 2')}\n")
+    assert [(row["language"], row["pinned"]) for row in rows(engine, tables.news)] == [(None, False)] * 2
+
+
 @settings(deadline=None)
 @given(st.dictionaries(texts.filter(lambda key: key != "<<"), json_values))
 @example({"a": "\x85 \u2028\u2029\ufeff\ufffe\uffff\x7f\x9f\x00\U0001f600\U0001fffe"})

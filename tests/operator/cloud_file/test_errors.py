@@ -225,7 +225,7 @@ prices:
   - {{kind: volume, unit: gb, node: hk-2, price: 0.0005, from: 2026-01-03}}
 news:
   - {{id: 1, date: 2026-03-01, title: one, url: "https://news.example.com/1"}}
-  - {{id: 2, date: 2026-03-02, title: two, url: "https://news.example.com/2"}}
+  - {{id: 2, date: 2026-03-02, title: two, url: "https://two.example.com/", language: zh, pinned: true}}
 urls:
   - {{id: url-00000001, type: link, url: "https://www.example.com/"}}
 tenants:
@@ -277,6 +277,8 @@ FAULTS = (
     Fault("from: 2026-01-03", "from: soon", "prices[2].from"),
     Fault("id: 2, date", "id: 1, date", "news[1].id"),
     Fault("date: 2026-03-02", "date: 2026-02-30", "news[1].date"),
+    Fault("language: zh", "language: fr", "news[1].language"),
+    Fault("pinned: true", "pinned: 1", "news[1].pinned"),
     Fault("id: url-00000002", "id: url-00000001", "tenants[0].urls[0].id"),
     Fault("instances: 20", "instances: few", "tenants[0].quotas.instances"),
     Fault("cores: -1", "core: -1", "tenants[0].quotas.core"),

@@ -351,6 +351,21 @@ def test_news_get_the_next_id_and_current_time_by_default(small: Engine) -> None
         assert [record["title"] for record in NEWS.list(tx, {"upcoming": True})] == ["Later"]
 
 
+def test_news_can_have_a_language_and_be_pinned(small: Engine) -> None:
+    with transaction(small) as tx:
+        added = NEWS.add(tx, NEW["news"] | {"language": "zh", "pinned": True})
+        assert added.after == {**NEWS.show(tx, "9"), "language": "zh", "pinned": True}
+        assert [record["id"] for record in NEWS.list(tx, {"pinned": True})] == [9]
+        changed = NEWS.change(tx, "9", {"language": None, "pinned": False})
+        assert changed.after is not None
+        assert added.after.items() - changed.after.items() == {("language", "zh"), ("pinned", True)}
+        assert NEWS.list(tx, {"pinned": True}) == []
+    for name, value in (("language", "fr"), ("language", ""), ("pinned", 1)):
+        with pytest.raises(ValidationError) as error, transaction(small) as tx:
+            NEWS.change(tx, "9", {name: value})
+        assert [path for path, _ in error.value.errors] == [(name,)]
+
+
 def test_numeric_ids_are_sorted_numerically(small: Engine) -> None:
     with transaction(small) as tx:
         for number in ("10", "3"):

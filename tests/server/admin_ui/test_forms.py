@@ -279,6 +279,19 @@ def test_problem_is_reported_at_its_field(
     assert rows(data, operator_audit) == before
 
 
+def test_language_and_pin_of_news_are_set_and_cleared(operator: Operator, data: Path) -> None:
+    form = operator.get("/admin/news/add/").form("/add/")
+    added = operator.send(form, **NEWS, language="zh", pinned=True)
+    key = added.heading.split()[2]
+    (item,) = [row for row in rows(data, news) if str(row.id) == key]
+    assert (item.language, item.pinned) == ("zh", True)
+    cells = operator.get("/admin/news/?pinned=on").text
+    assert "Chinese" in cells
+    operator.send(operator.get(f"/admin/news/one/?key={key}").form("/change/"), language="", pinned=False)
+    (item,) = [row for row in rows(data, news) if str(row.id) == key]
+    assert (item.language, item.pinned) == (None, False)
+
+
 @pytest.mark.parametrize(("table", "values"), [(news, NEWS), (urls, URL)])
 def test_a_form_sent_twice_adds_one(operator: Operator, data: Path, table: Table, values: dict[str, str]) -> None:
     before, entity = len(rows(data, table)), "news" if table is news else "url"

@@ -133,6 +133,7 @@ class News(EntityType):
             "upcoming": Filter(
                 "only those still to appear", lambda tx, _value: columns.published_at > tx.now, is_switch=True
             ),
+            "pinned": switch_filter(columns.pinned, "only the pinned ones"),
             "disabled": switch_filter(columns.disabled, "only the withdrawn ones"),
         }
 

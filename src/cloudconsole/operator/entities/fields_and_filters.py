@@ -55,12 +55,18 @@ def _fields_of(model: type[EntityModel]) -> tuple[InputField, ...]:
             _shape(info),
             is_required=info.is_required(),
             may_be_nothing=type(None) in get_args(info.annotation),
-            choices=get_args(info.annotation) if get_origin(info.annotation) is Literal else (),
+            choices=_choices(info.annotation),
             default=None if info.is_required() else info.default,
         )
         for name, info in fields.items()
         if name not in _HIDDEN
     )
+
+
+def _choices(annotation: Any) -> tuple[str, ...]:
+    """Return the values of a `Literal`, which may be optional."""
+    literals = [each for each in (annotation, *get_args(annotation)) if get_origin(each) is Literal]
+    return get_args(literals[0]) if literals else ()
 
 
 def _shape(info: FieldInfo) -> InputType:

@@ -196,6 +196,9 @@ news = Table(
     Column("title", TEXT, nullable=False),
     Column("url", TEXT, nullable=False),
     _disabled(),
+    # `en` or `zh`, or NULL for readers of both.
+    Column("language", TEXT),
+    Column("pinned", Boolean, nullable=False, server_default=false()),
 )
 
 operator_audit = Table(
