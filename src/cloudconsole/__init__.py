@@ -8,6 +8,7 @@ from cloudconsole._version import __version__
 if TYPE_CHECKING:
     from cloudconsole.client import (
         About,
+        Announcement,
         ConnectionFailed,
         Console,
         ConsoleError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "About",
+    "Announcement",
     "AsyncConsole",
     "ConnectionFailed",
     "Console",

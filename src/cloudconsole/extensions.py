@@ -14,7 +14,7 @@ from msgspec import Struct
 from cloudconsole.core.ports import CacheableResult, Ports, Tenant
 from cloudconsole.spec.actions import Action, NoParameters
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.spec.extension_records import DomainItem, PriceItem
+from cloudconsole.spec.extension_records import Announcement, DomainItem, PriceItem
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.records import (
     ConsumptionItem,
@@ -80,6 +80,9 @@ class Call(Generic[Parameters]):
 
     async def news(self) -> list[NewsItem]:
         return self._take(await self._ports.content.news())
+
+    async def announcements(self) -> list[Announcement]:
+        return self._take(await self._ports.content.announcements())
 
     async def prices(self) -> list[PriceItem]:
         return self._take(await self._ports.prices.prices(self._tenant))

@@ -16,6 +16,7 @@ from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB, Kind
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.transaction import operator_transaction
+from cloudconsole.spec.extension_records import Announcement
 from cloudconsole.spec.focus import Issuer
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
 from cloudconsole.store import counters
@@ -137,3 +138,6 @@ class SmallCloud:
 
     def news(self) -> CacheableResult[list[NewsItem]]:
         return run(self.content.news())
+
+    def announcements(self) -> CacheableResult[list[Announcement]]:
+        return run(self.content.announcements())

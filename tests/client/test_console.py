@@ -38,6 +38,7 @@ class TestActions:
             ("news", "GetNews", {}),
             ("consumption", "GetConsumptionsEstimated", {}),
             ("domains", "GetDomains", {}),
+            ("announcements", "GetAnnouncements", {}),
             ("prices", "GetPrices", {}),
             ("cost_summary", "GetConsumptionsSummary", {"region": "hk-1"}),
             ("costs", "GetConsumptionsByQuery", {"start_at": "2026-10-01", "end_at": "2026-10-31"}),
@@ -56,6 +57,7 @@ class TestActions:
 
     def test_records_have_time_zone_and_currency_of_the_console(self, demo: Any) -> None:
         assert demo.news()[0].date == datetime(2026, 10, 12, 12, tzinfo=UTC)
+        assert demo.announcements()[0].date == datetime(2026, 10, 12, 12, tzinfo=UTC)
         assert demo.consumption().currency == "CNY"
         assert demo.prices()[-1].start == datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -49,6 +49,7 @@ DOMAINS = [
     {"domainId": "1", "domainName": "a.example", "enabled": "true", "status": "Deployed", "serviceType": "web"},
     {"domainId": "2", "domainName": "b.example", "enabled": "false", "status": "Disabled", "serviceType": "web"},
 ]
+ANNOUNCEMENTS = [NEWS[0] | {"id": 1, "language": "zh", "pinned": True}]
 PRICE = {"res_type": "volume", "unit": "gb", "region": "hk-1", "type": "ssd", "price": "0.000385125"}
 PRICES = [{**PRICE, "start_at": "2026-01-01 00:00:00", "end_at": "2026-02-01 00:00:00", "in_force": True}]
 
@@ -88,6 +89,10 @@ def forecast(data: Any) -> Any:
     return extension_decoding.forecast(data, NOTHING)
 
 
+def announcements(data: Any) -> Any:
+    return extension_decoding.announcements(data, NOTHING)
+
+
 def prices(data: Any) -> Any:
     return extension_decoding.prices(data, NOTHING)
 
@@ -104,6 +109,7 @@ ACTIONS: dict[str, tuple[Any, Any]] = {
     "news": (news, NEWS),
     "consumption": (consumption, COSTS),
     "domains": (extension_decoding.domains, DOMAINS),
+    "announcements": (announcements, ANNOUNCEMENTS),
     "prices": (prices, PRICES),
     "estimate": (estimate, ESTIMATE),
     "summary": (extension_decoding.cost_summary, SUMMARY),

@@ -7,7 +7,7 @@ from cloudconsole.spec.extensions import EXTENSIONS
 from tests.conformance.faulty_console import Exchange, Fault, Mutation
 from tests.conformance.mutations import data, is_opening, on, put
 
-DOMAINS, PRICES, ESTIMATE = "GetDomains", "GetPrices", "GetEstimate"
+DOMAINS, PRICES, ESTIMATE, ANNOUNCEMENTS = "GetDomains", "GetPrices", "GetEstimate", "GetAnnouncements"
 ALL = [action.name for action in EXTENSIONS]
 COSTS = "GetConsumptionsByQuery"
 REPORT = "GetBillingReportList4NearlyYear"
@@ -32,6 +32,10 @@ def sending(**fields: Any) -> Mutation:
             exchange.body = json.dumps(exchange.fields | fields).encode()
 
     return change
+
+
+def renumber(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item | {"id": 1} for item in items]
 
 
 def replace_flavor(exchange: Exchange) -> None:
@@ -66,6 +70,9 @@ FAULTS = [
     Fault("an estimate without quotas", f"extensions.{ESTIMATE}", put(ESTIMATE, "quotas", value=...)),
     Fault("another cost per day", "extensions.estimate.costs", put(ESTIMATE, "items", 0, "day", value="5.00")),
     Fault("a free quota that is not", "extensions.estimate.quotas", put(ESTIMATE, "quotas", 5, "free", value=0)),
+    Fault("another language", f"extensions.{ANNOUNCEMENTS}", put(ANNOUNCEMENTS, 0, "language", value="fr")),
+    Fault("an announcement is missing", "extensions.announcements.news", data(ANNOUNCEMENTS, lambda items: items[1:])),
+    Fault("announcements of one number", "extensions.announcements.news", data(ANNOUNCEMENTS, renumber)),
     Fault("any flavor", "extensions.estimate.unknown", before=replace_flavor),
     Fault("a price that ends first", "extensions.prices.values", put(PRICES, 0, "end_at", value="2001-01-01 00:00:00")),
 ]

@@ -18,6 +18,7 @@ EXTENSIONS = [
     "GetBillingReportList4NearlyYear",
     "GetForecast",
     "GetCostExport",
+    "GetAnnouncements",
 ]
 FIELDS: dict[str, dict[str, Any]] = {
     "GetEstimate": {"items": [{"res_type": "floating_ip"}]},
@@ -301,3 +302,14 @@ def test_invalid_exports_are_rejected(demo: ApiClient, as_form: bool, field: str
 def test_an_export_requires_a_month(demo: ApiClient) -> None:
     reply = demo.call("GetCostExport")
     assert (reply.status, reply.envelope["error"], reply.envelope["field"]) == (400, "missing_field", "month")
+
+
+# GetAnnouncements
+
+
+def test_announcements_are_the_news_with_more_fields(tenant: tuple[str, ApiClient]) -> None:
+    items, news = tenant[1].call("GetAnnouncements").data, tenant[1].call("GetNews").data
+    by_time = sorted(sample()["news"], key=lambda item: (item["date"], item["id"]), reverse=True)
+    assert items == [
+        {"id": own["id"], **item, "language": None, "pinned": False} for own, item in zip(by_time, news, strict=True)
+    ]

@@ -147,6 +147,7 @@ def test_a_call_reads_as_the_tenant(install: Install, start: Callable[..., ApiCl
         reads = [
             await call.usage_limits(), await call.flavors(), await call.consumption(), await call.urls(),
             await call.domain("206813"), await call.domains(1), await call.news(), await call.prices(),
+            await call.announcements(),
         ]
         assert all(reads)
         return Seen(f"{call.username} {call.tenant_id > 0} {call.now}")
@@ -319,7 +320,7 @@ def test_doctor_tells_what_is_on_and_what_cannot_be(install: Install) -> None:
         return [(finding.level, finding.text) for finding in check_extensions(case)]
 
     assert findings("GetGood", "GetPrices") == [
-        ("ok", "1 of 8 built-in extensions are on"),
+        ("ok", "1 of 9 built-in extensions are on"),
         ("ok", "GetBad of bad 1.2 is installed, but not on"),
         ("ok", "GetGood of good 1.2 is on"),
         ("warning", "GetNews of good 1.2 is never used: the console has an action of this name itself"),

@@ -18,6 +18,7 @@ from cloudconsole.client.exceptions import (
     UnknownAction,
 )
 from cloudconsole.client.extension_models import (
+    Announcement,
     CostExport,
     CostSummary,
     DomainSummary,
@@ -47,6 +48,7 @@ from cloudconsole.client.sync import Console
 
 __all__ = [
     "About",
+    "Announcement",
     "ConnectionFailed",
     "Console",
     "ConsoleError",

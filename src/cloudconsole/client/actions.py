@@ -11,6 +11,7 @@ import msgspec
 from cloudconsole.client import decoding, extension_decoding
 from cloudconsole.client.exceptions import ProtocolError
 from cloudconsole.client.extension_models import (
+    Announcement,
     CostExport,
     CostSummary,
     DomainSummary,
@@ -32,6 +33,7 @@ from cloudconsole.spec.actions import (
     GET_USAGE_LIMITS,
 )
 from cloudconsole.spec.extensions import (
+    GET_ANNOUNCEMENTS,
     GET_BILLING_REPORT,
     GET_CONSUMPTIONS,
     GET_CONSUMPTIONS_SUMMARY,
@@ -82,6 +84,12 @@ class ActionFlow(ProtocolFlow):
             found += page
             if len(page) < MAX_PAGE:
                 return found
+
+    def announcements(self) -> Steps[list[Announcement]]:
+        retry_policy = self.retry_policy()
+        about = yield from self._description(retry_policy)
+        read = partial(extension_decoding.announcements, about=about)
+        return (yield from self.call(GET_ANNOUNCEMENTS.name, {}, read, retry_policy))
 
     def prices(self) -> Steps[list[Price]]:
         retry_policy = self.retry_policy()

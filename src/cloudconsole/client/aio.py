@@ -14,6 +14,7 @@ from cloudconsole.client import decoding
 from cloudconsole.client.actions import ActionFlow, cost_fields
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
 from cloudconsole.client.extension_models import (
+    Announcement,
     CostExport,
     CostSummary,
     DomainSummary,
@@ -125,6 +126,10 @@ class AsyncConsole:
     async def domains(self) -> list[DomainSummary]:
         """Return all of the tenant's domains, ordered by ID."""
         return await self._run(self._flow.domains())
+
+    async def announcements(self) -> list[Announcement]:
+        """Return the announcements, newest first, with language and importance."""
+        return await self._run(self._flow.announcements())
 
     async def prices(self) -> list[Price]:
         """Return the prices in force and to come."""

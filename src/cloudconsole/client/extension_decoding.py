@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from cloudconsole.client.extension_models import (
+    Announcement,
     CostExport,
     CostSummary,
     DomainSummary,
@@ -20,6 +21,7 @@ from cloudconsole.client.models import (
     Cost,
 )
 from cloudconsole.client.values import convert, exact_amount, limit_or_none, protocol_error, timestamp, zone_named
+from cloudconsole.spec.extension_records import Announcement as WireAnnouncement
 from cloudconsole.spec.extension_records import Consumption as WireCost
 from cloudconsole.spec.extension_records import ConsumptionSummaryItem, DomainItem, EstimatedItem, PriceItem
 from cloudconsole.spec.extension_records import CostExport as WireExport
@@ -42,6 +44,23 @@ def domains(data: Any) -> list[DomainSummary]:
             raw=raw,
         )
         for item, raw in zip(decoded, data, strict=True)
+    ]
+
+
+def announcements(data: Any, about: About) -> list[Announcement]:
+    decoded = convert(data, list[WireAnnouncement])
+    zone = zone_named(about.time_zone)
+    return [
+        Announcement(
+            id=item.id,
+            date=timestamp(item.date, zone, f"[{number}].date", data),
+            title=item.title,
+            url=item.url,
+            language=item.language,
+            pinned=item.pinned,
+            raw=raw,
+        )
+        for number, (item, raw) in enumerate(zip(decoded, data, strict=True))
     ]
 
 

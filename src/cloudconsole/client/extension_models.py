@@ -22,6 +22,22 @@ class DomainSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """One announcement, with its language and importance."""
+
+    id: int
+    date: datetime
+    """In the console's time zone if `Console.about()` names one, else naive."""
+    title: str
+    url: str
+    language: str | None
+    """`en` or `zh`; None if it is for readers of both."""
+    pinned: bool
+    """Whether it is important."""
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """One price per hour and unit, in force or to come."""
 

@@ -15,6 +15,7 @@ from cloudconsole.client import decoding
 from cloudconsole.client.actions import ActionFlow, cost_fields
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
 from cloudconsole.client.extension_models import (
+    Announcement,
     CostExport,
     CostSummary,
     DomainSummary,
@@ -126,6 +127,10 @@ class Console:
     def domains(self) -> list[DomainSummary]:
         """Return all of the tenant's domains, ordered by ID."""
         return self._run(self._flow.domains())
+
+    def announcements(self) -> list[Announcement]:
+        """Return the announcements, newest first, with language and importance."""
+        return self._run(self._flow.announcements())
 
     def prices(self) -> list[Price]:
         """Return the prices in force and to come."""

@@ -18,6 +18,7 @@ from cloudconsole.spec.actions import Action
 from cloudconsole.spec.errors import ApiError, FlavorNotFound, InvalidField, MissingField, NodeNotFound, UnknownAction
 from cloudconsole.spec.extensions import (
     EXTENSIONS,
+    GET_ANNOUNCEMENTS,
     GET_BILLING_REPORT,
     GET_CONSUMPTIONS,
     GET_COST_EXPORT,
@@ -36,6 +37,7 @@ DOMAINS: Final = f"actions: {GET_DOMAINS.name}"
 PRICES: Final = f"actions: {GET_PRICES.name}"
 ESTIMATE: Final = f"actions: {GET_ESTIMATE.name}"
 COSTS: Final = f"actions: {GET_CONSUMPTIONS.name}"
+ANNOUNCEMENTS: Final = f"actions: {GET_ANNOUNCEMENTS.name}"
 FIELDS: Final[dict[str, dict[str, Any]]] = {
     GET_ESTIMATE.name: {"items": [{"res_type": "floating_ip", "count": 2}]},
     GET_COST_EXPORT.name: {"month": "2026-10"},
@@ -175,7 +177,7 @@ def estimate_unknown(console: CheckContext) -> None:
     flavor = {"res_type": "instance", "flavor": "no such flavor"}
     node = {"res_type": "loadbalance", "region": "no such node"}
     errors: list[tuple[Any, type[ApiError]]] = [([flavor], FlavorNotFound), ([node], NodeNotFound)]
-    invalid: list[Any] = [[], [{"res_type": "keypair"}], [{"res_type": "volume", "size": 0}]]
+    invalid: list[Any] = [[], [{"res_type": "keypair"}]]
     for items, error in errors + [(items, InvalidField) for items in invalid]:
         response = console.main.call(GET_ESTIMATE.name, "JSON", {"items": items})
         check_rejected(response, error, "items", after=json_line(items))
@@ -209,6 +211,22 @@ def costs_period(console: CheckContext) -> None:
     check_equal(_call(console, GET_CONSUMPTIONS, type="no such kind"), [], "the rows of an unknown kind")
     response = console.main.call(GET_CONSUMPTIONS.name, "JSON", {"start_at": "2001-01-01", "end_at": "2026-01-01"})
     check_rejected(response, InvalidField, "start_at", after="a period of many years")
+
+
+@checks.must("extensions.announcements.news", ANNOUNCEMENTS, _check_id(GET_ANNOUNCEMENTS))
+def announcements_news(console: CheckContext) -> None:
+    """Announcements are the items of GetNews in the same order, each with a number of its own."""
+    items, news = _data(console, GET_ANNOUNCEMENTS), console.payload("GetNews")
+    if _news_of(items) != news:
+        # News may have appeared between the two responses.
+        items, news = _call(console, GET_ANNOUNCEMENTS), check_success(console.main.call("GetNews"))
+        check_equal(_news_of(items), news, "the announcements")
+    numbers = [item["id"] for item in items]
+    check(len(set(numbers)) == len(numbers), f"ids are repeated: {json_line(numbers)}")
+
+
+def _news_of(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: item[name] for name in ("date", "url", "title")} for item in items]
 
 
 def _price_key(price: dict[str, Any]) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Role
 from cloudconsole.spec.extension_records import (
+    Announcement,
     Consumption,
     ConsumptionSummaryItem,
     CostExport,
@@ -145,6 +146,9 @@ class Content(Protocol):
         """Return the tenant's domains in the order of their IDs, those after an ID only."""
 
     async def news(self) -> CacheableResult[list[NewsItem]]: ...
+
+    async def announcements(self) -> CacheableResult[list[Announcement]]:
+        """Return the items of `news` with more fields."""
 
 
 class PriceList(NamedTuple):

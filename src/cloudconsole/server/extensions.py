@@ -6,7 +6,7 @@ from typing import Final
 from cloudconsole.core.estimates import Estimator
 from cloudconsole.core.ports import CacheableResult, Ports, Tenant
 from cloudconsole.extensions import Extension
-from cloudconsole.server.actions import HANDLERS, Handler, of_cloud_user, of_tenant
+from cloudconsole.server.actions import HANDLERS, Handler, of_cloud_user, of_everyone, of_tenant
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.plugins import PluginError, load_extension, plugin_handler
 from cloudconsole.spec import extensions as spec
@@ -59,6 +59,7 @@ EXTENSION_HANDLERS: Final[dict[str, Handler]] = {
             lambda ports, tenant, parameters: ports.costs.export(tenant, parameters),
             of_cloud_user,
         ),
+        Handler(spec.GET_ANNOUNCEMENTS, lambda ports, _tenant, _: ports.content.announcements(), of_everyone),
     )
 }
 

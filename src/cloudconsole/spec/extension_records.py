@@ -21,6 +21,20 @@ class DomainItem(Struct, frozen=True):
     )
 
 
+NewsLanguage = Literal["en", "zh"]
+
+
+class Announcement(Struct, frozen=True):
+    """One announcement, with what pages need to present it."""
+
+    id: Annotated[int, field_doc("Its number, which stays the same when it changes.")]
+    date: Annotated[str, field_doc("As in GetNews.", pattern=TIMESTAMP)]
+    url: Annotated[str, field_doc("Link to the full text.")]
+    title: Annotated[str, field_doc("Its title.")]
+    language: Annotated[NewsLanguage | None, field_doc("The language of the title; null if it is for readers of both.")]
+    pinned: Annotated[bool, field_doc("Whether it is important, such as a maintenance.")]
+
+
 class PriceItem(Struct, frozen=True):
     """One price, in force or to come."""
 

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from cloudconsole.spec.actions import Action
 from cloudconsole.spec.errors import FlavorNotFound, NodeNotFound
 from cloudconsole.spec.extension_records import (
+    Announcement,
     Consumption,
     ConsumptionSummaryItem,
     CostExport,
@@ -279,6 +280,14 @@ GET_COST_EXPORT = Action(
     ),
 )
 
+GET_ANNOUNCEMENTS = Action(
+    name="GetAnnouncements",
+    purpose=Text("Announcements, with language and importance.", "公告，含语言与是否置顶。"),
+    record=list[Announcement],
+    success=Text("Announcements.", "获取公告成功"),
+    notes=("The items of GetNews in the same order, with more fields.",),
+)
+
 EXTENSIONS: Final = (
     GET_DOMAINS,
     GET_PRICES,
@@ -288,4 +297,5 @@ EXTENSIONS: Final = (
     GET_BILLING_REPORT,
     GET_FORECAST,
     GET_COST_EXPORT,
+    GET_ANNOUNCEMENTS,
 )

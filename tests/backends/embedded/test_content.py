@@ -103,8 +103,32 @@ def test_scheduled_news_appears_on_time_in_cached_responses(demo: ApiClient, clo
     is_first = []
     for moment in (published - 60, published - 0.001, published):
         clock.moment = moment
-        is_first.append(demo.call("GetNews").data[0]["title"] == "n1000")
-    assert is_first == [False, False, True]
+        is_first.append([demo.call(action).data[0]["title"] == "n1000" for action in ("GetNews", "GetAnnouncements")])
+    assert is_first == [[False] * 2, [False] * 2, [True] * 2]
+
+
+def test_announcements_are_the_news_with_language_and_pin(cloud: SmallCloud) -> None:
+    cloud.insert(news, _news(1, at("12:00")))
+    cloud.insert(news, _news(2, at("11:00"), disabled=True))
+    cloud.insert(news, _news(3, at("10:00"), language="zh", pinned=True))
+    cloud.insert(news, _news(4, at("13:00"), pinned=True))
+    result, plain = cloud.announcements(), cloud.news()
+    assert result.expires_at == plain.expires_at == at("13:00")
+    assert [(item.id, item.language, item.pinned) for item in result.record] == [(1, None, False), (3, "zh", True)]
+    assert [(item.date, item.url, item.title) for item in result.record] == [
+        (item.date, item.url, item.title) for item in plain.record
+    ]
+
+
+def test_a_change_of_news_is_seen_in_cached_announcements(demo: ApiClient, data: Path) -> None:
+    before = demo.call("GetAnnouncements").data
+    assert demo.call("GetAnnouncements").data == before
+    plain = demo.call("GetNews").body
+    with write_transaction(data, "cloud") as connection:
+        connection.execute(news.update().where(news.c.id == before[1]["id"]).values(language="en", pinned=True))
+    before[1] |= {"language": "en", "pinned": True}
+    assert demo.call("GetAnnouncements").data == before
+    assert demo.call("GetNews").body == plain
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import msgspec
 from cloudconsole.core.clock import Clock, format_local
 from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.spec.errors import DomainNotFound
-from cloudconsole.spec.extension_records import DomainItem
+from cloudconsole.spec.extension_records import Announcement, DomainItem
 from cloudconsole.spec.records import DomainDetail, NewsItem, OriginConfig, UrlItem
 from cloudconsole.store.base import Reader, RowTuple
 
@@ -24,7 +24,7 @@ _DOMAINS = """
     WHERE tenant_id = ? AND id > ? ORDER BY id LIMIT ?
 """
 _NEWS = """
-    SELECT published_at, url, title FROM news
+    SELECT published_at, url, title, id, language, pinned FROM news
     WHERE published_at <= ? AND NOT disabled ORDER BY published_at DESC, id DESC
 """
 _NEXT_NEWS = "SELECT MIN(published_at) FROM news WHERE published_at > ? AND NOT disabled"
@@ -53,14 +53,25 @@ class EmbeddedContent:
         return CacheableResult([DomainItem(row[0], row[1], _switch(row[2]), row[3], row[4]) for row in rows])
 
     async def news(self) -> CacheableResult[list[NewsItem]]:
+        rows, until = await self._published()
+        items = [NewsItem(format_local(published_at, self._zone), url, title) for published_at, url, title, *_ in rows]
+        return CacheableResult(items, until)
+
+    async def announcements(self) -> CacheableResult[list[Announcement]]:
+        rows, until = await self._published()
+        items = [
+            Announcement(item_id, format_local(published_at, self._zone), url, title, language, bool(pinned))
+            for published_at, url, title, item_id, language, pinned in rows
+        ]
+        return CacheableResult(items, until)
+
+    async def _published(self) -> tuple[list[RowTuple], float]:
+        """Return the published news, newest first, and when the next item appears."""
         now = math.floor(self._clock.now())
         async with self._reader.snapshot() as snapshot:
             rows = await snapshot.all(_NEWS, (now,))
             following = await snapshot.one(_NEXT_NEWS, (now,))
-        until = math.inf if following is None or following[0] is None else following[0]
-        return CacheableResult(
-            [NewsItem(format_local(published_at, self._zone), url, title) for published_at, url, title in rows], until
-        )
+        return rows, math.inf if following is None or following[0] is None else following[0]
 
 
 def _switch(enabled: bool) -> Literal["true", "false"]:
