@@ -67,12 +67,14 @@ class ConsoleBrowser:
         wait_until_loaded(page)
         return page
 
-    def statuses(self, path: str = "/api/") -> list[int]:
-        """The statuses of all POST requests to a path so far."""
+    def statuses(self, path: str = "/api/", without: str = "") -> list[int]:
+        """The statuses of all POST requests to a path so far, except those of one action."""
         return [
             response.status
             for response in self.responses
-            if response.request.method == "POST" and response.url == self.console.address + path
+            if response.request.method == "POST"
+            and response.url == self.console.address + path
+            and not (without and f'"{without}"' in (response.request.post_data or ""))
         ]
 
     def _record(self, message: ConsoleMessage) -> None:

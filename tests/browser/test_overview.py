@@ -40,7 +40,7 @@ TITLES = {
     "GetUsageLimits": "Quotas",
     "GetConsumptionsEstimated": "Costs",
     "GetForecast": "Costs",
-    "GetNews": "News",
+    "GetAnnouncements": "News",
     "GetUrlList": "Common URLs",
 }
 
@@ -238,7 +238,10 @@ def test_urls_with_other_schemes_are_not_links(browser: ConsoleBrowser) -> None:
         "/docs/",
     ]
     data = {
-        "GetNews": [{"date": "2026-10-12 12:00:00", "title": each, "url": each} for each in addresses],
+        "GetAnnouncements": [
+            {"id": n, "date": "2026-10-12 12:00:00", "title": each, "url": each, "language": None, "pinned": True}
+            for n, each in enumerate(addresses)
+        ],
         "GetUrlList": [{"id": str(n), "type": "URL链接", "url": each} for n, each in enumerate(addresses)],
     }
     page = browser.open()
@@ -277,7 +280,7 @@ def test_a_failing_action_does_not_affect_other_panels(browser: ConsoleBrowser) 
 
 
 def test_a_panel_honors_retry_after(browser: ConsoleBrowser) -> None:
-    browser.console.fault("too_many_requests", call="GetNews", retry_after=600)
+    browser.console.fault("too_many_requests", call="GetAnnouncements", retry_after=600)
     page = browser.open()
     page.clock.install()
     sign_in(page)
@@ -362,7 +365,7 @@ def test_data_is_reloaded_only_on_refresh(browser: ConsoleBrowser) -> None:
 
 
 def test_a_refresh_honors_retry_after(browser: ConsoleBrowser) -> None:
-    browser.console.fault("too_many_requests", call="GetNews", retry_after=60)
+    browser.console.fault("too_many_requests", call="GetAnnouncements", retry_after=60)
     page = browser.open_signed_in()
     before = page.locator(".updated").inner_text()
     page.evaluate(SET_OTHER_TIME)

@@ -87,7 +87,7 @@ class News(EntityModel):
     language: Literal["en", "zh"] | None = Field(
         default=None, description="the language of the title, en or zh (default: none, for readers of both)"
     )
-    pinned: bool = Field(default=False, description="important, such as a maintenance")
+    pinned: bool = Field(default=False, description="important: at the top of every page of tenants")
     disabled: bool = Field(default=False, description="withdrawn")
 
 

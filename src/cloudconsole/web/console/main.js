@@ -8,11 +8,13 @@ import { onThemeChange } from "./core/theme.js";
 import { PAGES } from "./pages/index.js";
 import { page as notFound } from "./pages/not_found.js";
 import { renderFooter } from "./shell/footer.js";
+import { clearBanner, renderBanner } from "./shell/banner.js";
 import { closeMenu, renderHeader } from "./shell/header.js";
 import { signInForm } from "./shell/sign_in.js";
 
 const skipLink = h("a", { class: "skip-link button primary", href: "#content", onclick: skipToContent });
 const header = h("header", { class: "shell-header" });
+const banner = h("div", { class: "shell-banner" });
 const alerts = h("div", { class: "shell-alerts", role: "alert" });
 const main = h("main", { id: "content", tabindex: "-1" });
 const footer = h("footer", { class: "shell-footer" });
@@ -37,9 +39,12 @@ function renderPage() {
   const page = PAGES.find((each) => each.path === path) ?? notFound;
   document.title = t("title.page", { page: t(page.title) });
   replace(main, page.render({ parameter, query, navigate, replaceQuery }));
+  // After the page, whose request for announcements it shares.
+  renderBanner(banner);
 }
 
 function renderSignIn() {
+  clearBanner();
   document.title = t("title.page", { page: t("signin.title") });
   // Keep what was typed. After an ended session, suggest the same username.
   const draft = form?.draft() ?? { username: hasEnded ? lastUsername : "" };
@@ -119,6 +124,6 @@ onSessionChange((change) => {
   else form.focusFirstField();
 });
 
-replace(document.body, skipLink, header, alerts, main, footer);
+replace(document.body, skipLink, header, banner, alerts, main, footer);
 render();
 form?.focusFirstField();

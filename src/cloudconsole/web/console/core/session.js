@@ -41,6 +41,11 @@ export function onSessionChange(listener) {
   listeners.add(listener);
 }
 
+// The account and page to which calls belong now: a different object after each change of either.
+export function callScope() {
+  return current;
+}
+
 // Abort the calls of the previous page.
 export function abortCalls() {
   syncWithStorage();

@@ -59,3 +59,7 @@ export const OVERVIEW = {
   "urls.link": { en: "Link", zh: "链接" },
   "urls.directory": { en: "Directory", zh: "目录" },
 };
+  "news.pinned": { en: "Important", zh: "重要" },
+  "news.new": { en: "New", zh: "新" },
+  "news.others": { en: "{count} items in Chinese", zh: "另有 {count} 条英文公告" },
+  "news.others.one": { en: "1 item in Chinese", zh: "另有 1 条英文公告" },

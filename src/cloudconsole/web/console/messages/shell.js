@@ -48,6 +48,11 @@ export const SHELL = {
   "signin.region.missing": { en: "Choose a region.", zh: "请选择区域。" },
   "signout": { en: "Sign out", zh: "退出登录" },
 
+  "banner.label": { en: "Important announcements", zh: "重要公告" },
+  "banner.dismiss": { en: "Dismiss: {title}", zh: "关闭：{title}" },
+  "banner.dismiss.title": { en: "Dismiss", zh: "关闭" },
+  "banner.dismissed": { en: "Announcement dismissed.", zh: "公告已关闭。" },
+
   "panel.loading": { en: "Loading…", zh: "正在加载…" },
   "panel.as_of": { en: "As of {time}", zh: "截至 {time}" },
   "panel.retry": { en: "Try again", zh: "重试" },

@@ -1,6 +1,7 @@
 // The overview page: quotas, costs, news and common URLs, each loaded independently.
 
 import { announce } from "../components/announce.js";
+import { loadAnnouncements } from "../core/announcements.js";
 import { h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { asOf, panel } from "../core/panel.js";
@@ -21,7 +22,7 @@ function render() {
       render: ([usage, info]) => quotas(usage, info.units),
     }),
     panel({ title: t("costs.title"), name: "costs", load: loadCosts, render: costs }),
-    panel({ title: t("news.title"), name: "news", load: () => call("GetNews"), render: news }),
+    panel({ title: t("news.title"), name: "news", load: loadAnnouncements, render: news }),
     panel({ title: t("urls.title"), name: "urls", load: () => call("GetUrlList"), render: urls }),
   ];
   const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.overview")), refreshTools(panels));

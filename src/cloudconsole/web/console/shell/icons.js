@@ -10,6 +10,8 @@ const PATHS = {
   ],
   dark: ["M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z"],
   menu: ["M4 7h16M4 12h16M4 17h16"],
+  notice: ["M12 3.5 2.5 20h19z", "M12 10v4.5M12 17.2v.3"],
+  close: ["M6 6l12 12M18 6 6 18"],
 };
 
 export function icon(name) {
