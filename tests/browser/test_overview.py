@@ -91,18 +91,24 @@ def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> Non
     page = browser.open_signed_in()
     statuses = {name: quota(page, name).locator(".gauge-status").inner_text() for name in GAUGES}
     assert statuses == {
-        "instances": "▲ Near limit, 80%",
+        "instances": "▲ Near limit, 80.0%",
         "cores": "✖ Over quota by 1",
         "ram": "∞ Unlimited",
-        "volumes": "■ At limit, 100%",
-        "gigabytes": "79%",
+        "volumes": "■ At limit, 100.0%",
+        "gigabytes": "79.9%",
         "snapshots": "✖ Over quota by 2",
         "floating_ips": "None allowed",
-        "security_groups": "25%",
+        "security_groups": "25.0%",
     }
     assert page.locator(".quota-alerts li").all_inner_texts() == [
-        "Over quota: Cores, Snapshots",
-        "Near or at the limit: Instances, Volumes",
+        "2 of 8 quotas are exceeded: snapshots (2 of 0), cores (13 of 12)",
+        "1 of 8 quotas is used up: volumes",
+        "1 of 8 quotas is nearly used up: instances (80.0%)",
+    ]
+    shown = [gauge.get_attribute("data-quota") for gauge in page.locator(".gauge").all()]
+    assert shown == [
+        *("snapshots", "cores", "volumes", "instances"),
+        *("ram", "gigabytes", "floating_ips", "security_groups"),
     ]
     expect(quota(page, "ram").get_by_role("meter")).to_have_count(0)
     expect(quota(page, "floating_ips").get_by_role("meter")).to_have_count(0)
@@ -132,15 +138,27 @@ def test_costs_show_this_month_its_forecast_and_what_runs_now(browser: ConsoleBr
     expect(page.get_by_role("heading", level=1, name="Costs")).to_be_focused()
 
 
-def test_no_quota_is_broken_within_a_number(browser: ConsoleBrowser) -> None:
+LINES = """each => {
+  const range = document.createRange();
+  range.selectNodeContents(each);
+  const box = each.closest(".card").getBoundingClientRect();
+  const lines = [...range.getClientRects()];
+  return [lines.length, lines.every((line) => line.left >= box.left && line.right <= box.right)];
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_no_quota_is_broken_within_a_number(browser: ConsoleBrowser, width: int, locale: str) -> None:
     def change(_cloud: Cloud, tenant: Cloud) -> None:
-        tenant["quotas"].update(ram=999_999_999, gigabytes=999_999_999)
+        tenant["quotas"] = dict.fromkeys(tenant["quotas"], 999_999_999)
 
     load_cloud(browser.console, change)
-    page = browser.open_signed_in(viewport=PHONE)
-    for numbers in page.locator(".gauge-numbers dd").all():
-        assert numbers.evaluate("each => each.getClientRects().length") == 1
-        assert numbers.evaluate("each => each.offsetHeight < 2 * parseFloat(getComputedStyle(each).fontSize)")
+    page = browser.open_signed_in(viewport={"width": width, "height": 900}, locale=locale)
+    numbers = page.locator(".quotas dd").all()
+    assert len(numbers) == 3 * len(GAUGES) + len(LIMITS)
+    for each in numbers:
+        assert each.evaluate(LINES) == [1, True], each.inner_text()
     assert_accessible(page)
 
 

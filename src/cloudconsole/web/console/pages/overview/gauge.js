@@ -14,6 +14,11 @@ export function quotaStatus(used, limit) {
   return used * 100n >= limit * NEAR_PERCENT ? "near" : "ok";
 }
 
+// With one decimal, as everywhere on the page; rounded down, so that 100 % is the whole.
+export function percentText(used, limit) {
+  return t("quota.percent", { percent: formatNumber(Number((used * 1000n) / limit) / 10, 1) });
+}
+
 export function gauge({ name, label, used, limit, format }) {
   const status = quotaStatus(used, limit);
   const id = newId("gauge");
@@ -49,7 +54,7 @@ function hasBar(status) {
 
 function statusText(status, { used, limit, format }) {
   return t(`quota.status.${status}`, {
-    percent: limit > 0n ? formatNumber((used * 100n) / limit) : "",
+    percent: limit > 0n ? percentText(used, limit) : "",
     excess: status === "over" ? format(used - limit) : "",
   });
 }

@@ -1,9 +1,10 @@
-// Quotas in three groups: gauges for what is in use, plain numbers for other limits.
+// Quotas: first those that are nearly used up, then the others in three groups; gauges for what is in use, plain
+// numbers for other limits.
 
 import { h, newId } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
 import { formatSize, toBigInt } from "../../core/numbers.js";
-import { gauge, quotaStatus } from "./gauge.js";
+import { gauge, percentText, quotaStatus } from "./gauge.js";
 
 // Gauges are [name, usage field, limit field, unit], limits [name, limit field, unit].
 const GROUPS = {
@@ -51,10 +52,27 @@ export function quotas(usage, units) {
     })),
     limits: limits.map(([quota, limit, unit]) => [quota, toBigInt(usage[limit]), formatter(unit)]),
   }));
+  const gauges = groups.flatMap((group) => group.gauges);
+  const urgent = gauges.filter(isUrgent).sort(byUrgency);
+  const rest = groups.map((group) => ({ ...group, gauges: group.gauges.filter((each) => !isUrgent(each)) }));
   return [
-    alerts(groups.flatMap(({ gauges }) => gauges)),
-    h("div", { class: "quota-groups" }, groups.map(quotaGroup)),
+    alerts(gauges),
+    urgent.length > 0 && quotaGroup({ name: "urgent", gauges: urgent, limits: [] }),
+    h("div", { class: "quota-groups" }, rest.filter((each) => each.gauges.length + each.limits.length > 0).map(quotaGroup)),
   ];
+}
+
+// Quotas from 80 % on come first, the most used of them at the top.
+const URGENT = ["over", "full", "near"];
+
+function isUrgent({ used, limit }) {
+  return URGENT.includes(quotaStatus(used, limit));
+}
+
+function byUrgency(one, other) {
+  const rank = ({ used, limit }) => URGENT.indexOf(quotaStatus(used, limit));
+  const difference = one.used * other.limit - other.used * one.limit;
+  return rank(one) - rank(other) || (difference > 0n ? -1 : Number(difference < 0n));
 }
 
 function quotaGroup({ name, gauges, limits }) {
@@ -74,13 +92,22 @@ function limitItem([name, limit, format]) {
   return h("div", { "data-quota": name }, h("dt", {}, t(`quota.${name}`)), h("dd", {}, text));
 }
 
-// A summary of quotas near, at or over their limits, above the gauges.
+// Which quotas are exceeded, used up or nearly so, in one sentence each.
 function alerts(gauges) {
-  const labels = (...statuses) =>
-    gauges.filter(({ used, limit }) => statuses.includes(quotaStatus(used, limit))).map(({ label }) => label);
-  const line = (status, names) =>
-    names.length > 0 && h("li", { class: status }, t(`quotas.${status}`, { names: names.join(t("list.comma")) }));
-  const lines = [line("over", labels("over")), line("near", labels("full", "near"))].filter(Boolean);
+  const lines = URGENT.map((status) => {
+    const found = gauges.filter(({ used, limit }) => quotaStatus(used, limit) === status).sort(byUrgency);
+    const names = found.map((each) => alertName(each, status)).join(t("list.comma"));
+    const key = found.length === 1 ? `quotas.${status}.one` : `quotas.${status}`;
+    return found.length > 0 && h("li", { class: status }, t(key, { count: found.length, total: gauges.length, names }));
+  }).filter(Boolean);
   if (lines.length === 0) return h("p", { class: "quota-alerts ok" }, t("quotas.ok"));
   return h("ul", { class: "quota-alerts" }, lines);
+}
+
+function alertName({ label, used, limit, format }, status) {
+  // Within a sentence; RAM and the like stay as they are.
+  const name = label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
+  if (status === "full") return name;
+  const amount = t("quotas.amount", { used: format(used), limit: format(limit) });
+  return t("quotas.name", { name, amount: status === "over" ? amount : percentText(used, limit) });
 }
