@@ -8,12 +8,12 @@ import { formatMoment } from "./time.js";
 
 // `load` fetches the data, `render` returns elements for it; `name` is a CSS class. With a title the panel is a card,
 // without one a plain container. `render` also receives the set of what the reader has opened (see disclosure.js).
-// The element's `reload` method loads the data again and returns whether it succeeded. Until then, and if it fails,
+// `tools` are elements beside the title. The element's `reload` method loads the data again and returns whether it succeeded. Until then, and if it fails,
 // the present content stays. `loaded` is the promise of the first load.
-export function panel({ title, load, render, name }) {
+export function panel({ title, load, render, name, tools = [] }) {
   const notice = h("div", { class: "panel-notice" });
   const body = h("div", { class: "panel-body" });
-  const section = title ? card(title, name, notice, body) : h("div", { class: `panel ${name}` }, notice, body);
+  const section = title ? card(title, name, tools, notice, body) : h("div", { class: `panel ${name}` }, notice, body);
   const opened = new Set();
   let isLoading = false;
   let loadedAt = null;
@@ -64,9 +64,9 @@ export function asOf(moment) {
   return text;
 }
 
-function card(title, name, ...content) {
+function card(title, name, tools, ...content) {
   const id = newId("panel");
-  const head = h("header", { class: "panel-head" }, h("h2", { id }, title));
+  const head = h("header", { class: "panel-head" }, h("h2", { id }, title), tools);
   return h("section", { class: `card panel ${name}`, "aria-labelledby": id }, head, content);
 }
 

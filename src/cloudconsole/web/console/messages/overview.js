@@ -9,6 +9,16 @@ export const OVERVIEW = {
   "copy.copied_name": { en: "Copied: {name}", zh: "已复制：{name}" },
   "copy.selected": { en: "Selected. Press Ctrl+C to copy.", zh: "已选中：请按 Ctrl+C 复制" },
 
+  "commands.label": { en: "Code", zh: "代码" },
+  "commands.button": { en: "for {title}: curl, Python, CLI", zh: "（{title}）：curl、Python、命令行" },
+  "commands.title": { en: "Show as curl, Python or CLI", zh: "以 curl、Python 或命令行获取" },
+  "commands.heading": { en: "{title}: get this data yourself", zh: "{title}：自行获取这些数据" },
+  "commands.password": {
+    en: "Each command logs in to this console with your account, asks for your password and prints the data.",
+    zh: "每条命令都以你的账户登录本控制台，执行时会询问密码，然后输出数据。",
+  },
+  "commands.close": { en: "Close", zh: "关闭" },
+
   "quotas.title": { en: "Quotas", zh: "配额" },
   "quotas.compute": { en: "Compute", zh: "计算" },
   "quotas.storage": { en: "Storage", zh: "存储" },

@@ -1,6 +1,7 @@
 // The overview page: quotas, costs, news and common URLs, each loaded independently.
 
 import { announce } from "../components/announce.js";
+import { commandsButton } from "../components/commands.js";
 import { loadAnnouncements } from "../core/announcements.js";
 import { h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
@@ -18,12 +19,31 @@ function render() {
     panel({
       title: t("quotas.title"),
       name: "quotas",
+      tools: commandsButton({ title: t("quotas.title"), action: "GetUsageLimits", cli: ["usage"] }),
       load: () => Promise.all([call("GetUsageLimits"), serviceInfo()]),
       render: ([usage, info]) => quotas(usage, info.units),
     }),
-    panel({ title: t("costs.title"), name: "costs", load: loadCosts, render: costs }),
-    panel({ title: t("news.title"), name: "news", load: loadAnnouncements, render: news }),
-    panel({ title: t("urls.title"), name: "urls", load: () => call("GetUrlList"), render: urls }),
+    panel({
+      title: t("costs.title"),
+      name: "costs",
+      tools: commandsButton({ title: t("costs.title"), action: "GetConsumptionsEstimated", cli: ["costs"] }),
+      load: loadCosts,
+      render: costs,
+    }),
+    panel({
+      title: t("news.title"),
+      name: "news",
+      tools: commandsButton({ title: t("news.title"), action: "GetNews", cli: ["news"] }),
+      load: loadAnnouncements,
+      render: news,
+    }),
+    panel({
+      title: t("urls.title"),
+      name: "urls",
+      tools: commandsButton({ title: t("urls.title"), action: "GetUrlList", cli: ["urls"] }),
+      load: () => call("GetUrlList"),
+      render: urls,
+    }),
   ];
   const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.overview")), refreshTools(panels));
   return [head, h("div", { class: "overview" }, panels)];
