@@ -17,7 +17,7 @@ from tests.browser.helpers import PHONE, ConsoleBrowser, assert_accessible, scre
 
 PANELS = {
     "Quotas": "GetUsageLimits",
-    "Estimated costs": "GetConsumptionsEstimated",
+    "Costs": "GetConsumptionsEstimated",
     "News": "GetNews",
     "Common URLs": "GetUrlList",
 }

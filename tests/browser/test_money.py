@@ -1,24 +1,22 @@
 """Exact arithmetic and formatting of amounts (core/money.js)."""
 
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from cloudconsole.testing import ConsoleServer
-
-CALL = """async ([name, values]) => {
-  const main = document.querySelector("script[type=module]").src;
-  const money = await import(main.replace("main.js", "core/money.js"));
+SOURCE = files("cloudconsole").joinpath("web/console/core/money.js").read_text()
+CALL = """async ([source, name, values]) => {
+  const money = await import(`data:text/javascript,${encodeURIComponent(source)}`);
   return money[name](...values);
 }"""
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Browser, server: ConsoleServer) -> Iterator[Page]:
+def page(chromium: Browser) -> Iterator[Page]:
     page = chromium.new_page()
-    page.goto(server.address)
     yield page
     page.close()
 
@@ -56,10 +54,10 @@ def page(chromium: Browser, server: ConsoleServer) -> Iterator[Page]:
     ],
 )
 def test_amounts_are_computed_and_formatted_exactly(page: Page, name: str, values: list[Any], result: object) -> None:
-    assert page.evaluate(CALL, [name, values]) == result
+    assert page.evaluate(CALL, [SOURCE, name, values]) == result
 
 
 @pytest.mark.parametrize("amount", ["", "1e3", "1.", ".5", "12,5", "NaN", "1.2.3"])
 def test_an_invalid_amount_is_rejected(page: Page, amount: str) -> None:
     with pytest.raises(Exception, match="not an amount"):
-        page.evaluate(CALL, ["sum", [[amount]]])
+        page.evaluate(CALL, [SOURCE, "sum", [[amount]]])

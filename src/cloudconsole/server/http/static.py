@@ -5,11 +5,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
-from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
 
+from cloudconsole.server.http.bundle import bundle
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import CLOSED_POLICY, Endpoint, HeaderList, Response, Route, Routes
 from cloudconsole.server.metrics.layout import OTHER
@@ -80,7 +80,7 @@ PAGE_POLICY: Final = (
 
 class Assets:
     def __init__(self, contents: Mapping[str, bytes]) -> None:
-        """Take contents by path; files of other types, such as HTML pages, have no route."""
+        """Take contents by path."""
         self.contents = contents
         whole = hashlib.sha256()
         for path, content in sorted(contents.items()):
@@ -97,9 +97,10 @@ class Assets:
     def routes(self) -> Routes:
         """Routes of all assets, compressed once per process."""
         return {
-            self.root + path: {"GET": Route(OTHER, _show(make_cached(content, _TYPES[suffix], caching=IMMUTABLE)))}
+            self.root + path: {
+                "GET": Route(OTHER, _show(make_cached(content, _TYPES[path[path.rfind(".") :]], caching=IMMUTABLE)))
+            }
             for path, content in self.contents.items()
-            if (suffix := path[path.rfind(".") :]) in _TYPES
         }
 
 
@@ -118,8 +119,21 @@ def _files(directory: Traversable, path: str = "") -> Iterator[tuple[str, bytes]
             yield path + entry.name, entry.read_bytes()
 
 
-ASSETS: Final = Assets(dict(_files(files("cloudconsole") / "web")))
+_PAGE_DIRECTORY: Final = "console/"
+_STYLES: Final = ("theme.css", "console/shell.css", "console/pages.css", "console/costs.css")
 
+
+def _contents(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return what is served: of the console page, one script and one style sheet."""
+    return {
+        **{path: content for path, content in sources.items() if not path.startswith(_PAGE_DIRECTORY)},
+        "console.js": bundle(sources, "console/main.js"),
+        "console.css": b"".join(sources[path] for path in _STYLES),
+    }
+
+
+_SOURCES: Final = dict(_files(files("cloudconsole") / "web"))
+ASSETS: Final = Assets(_contents(_SOURCES))
 
 HTML: Final = b"text/html; charset=utf-8"
 
@@ -144,18 +158,7 @@ def reference_routes(actions: tuple[Action, ...]) -> Routes:
     }
 
 
-_FILE: Final = "console/index.html"
-
-
-def _page(assets: Assets) -> bytes:
-    """Render the page with preloads of all its modules, so that they load in parallel."""
-    modules = sorted(path for path in assets.contents if path.startswith("console/") and path.endswith(".js"))
-    preloads = "".join(f'<link rel="modulepreload" href="{escape(assets.address(path))}">\n' for path in modules)
-    page = assets.contents[_FILE].decode()
-    return page.replace("<!-- modules -->\n", preloads).replace("{web}", assets.root).encode()
-
-
-_PAGE: Final = make_cached(_page(ASSETS), HTML, PAGE_POLICY)
+_PAGE: Final = make_cached(_SOURCES["console/index.html"].replace(b"{web}", ASSETS.root.encode()), HTML, PAGE_POLICY)
 
 
 async def show_console(request: Request) -> Response:

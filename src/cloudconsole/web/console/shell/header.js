@@ -8,7 +8,8 @@ import { THEMES, setTheme, theme } from "../core/theme.js";
 import { PAGES } from "../pages/index.js";
 import { icon } from "./icons.js";
 
-const LOGO = h("img", { src: new URL("../../icon.svg", import.meta.url), alt: "", width: 28, height: 28 });
+const ICON_URL = document.querySelector('link[rel="icon"]').href;
+const LOGO = h("img", { src: ICON_URL, alt: "", width: 28, height: 28 });
 
 let isMenuOpen = false;
 
