@@ -350,14 +350,15 @@ def test_unknown_costs_are_shown_as_unknown(browser: ConsoleBrowser) -> None:
         },
     )
     month = panel(page, "This month")
-    assert month.locator("dd").all_inner_texts() == ["3.00 CNY", "Not recorded", "Not recorded"]
+    assert month.locator("dd").all_inner_texts() == ["3.00 CNY", "Unknown", "Unknown"]
     expect(month).to_contain_text("Part of this month was not recorded.")
     history = panel(page, "Last twelve months")
     expect(history.get_by_role("button", name="December 2025: not recorded")).to_contain_text("?")
     expect(history.get_by_role("button", name="November 2026: 3.00 CNY (partly recorded)")).to_be_visible()
+    expect(history.locator("[aria-pressed=true] .bar")).to_have_css("background-image", re.compile("gradient"))
     history.get_by_text("Show as a table").click()
     shown = table(history)
-    assert (shown[0][1:], shown[-1][1:]) == (["3.00", "Partial"], ["Not recorded", "None"])
+    assert (shown[0][1:], shown[-1][1:]) == (["3.00", "Partial"], ["Unknown", "None"])
     breakdown = panel(page, "Monthly breakdown")
     assert [row[0] for row in table(breakdown)] == ["Volumes", "Total"]
     expect(breakdown.locator(".gaps > ul li").first).to_have_text("15 Nov 2026, 11:00 to 15 Nov 2026, 13:00")

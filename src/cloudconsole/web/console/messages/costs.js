@@ -14,7 +14,7 @@ export const COSTS = {
   "costs.now.month": { en: "Current cost per month", zh: "当前每月费用" },
   "costs.exact": { en: "Show exact amounts", zh: "显示精确金额" },
   "costs.currency": { en: "{code} ({name})", zh: "{code}（{name}）" },
-  "costs.unknown": { en: "Not recorded", zh: "没有记录" },
+  "costs.unknown": { en: "Unknown", zh: "未知" },
 
   "costs.this_month": { en: "This month", zh: "本月" },
   "costs.so_far": { en: "{month} so far", zh: "{month}至今" },
