@@ -1,15 +1,26 @@
-"""The domain page: lookup by ID, all fields, and clear messages for unknown IDs."""
+"""The domains page: the list and its search, all fields of a domain, and the lookup of consoles without the list."""
 
 import json
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from cloudconsole import Console
 from tests.browser.cloud_data import HOSTILE, Cloud, load_cloud, script_executed
-from tests.browser.helpers import PHONE, ConsoleBrowser, HeldResponse, assert_accessible, sign_in, wait_until_loaded
+from tests.browser.extensions import open_without
+from tests.browser.helpers import (
+    PHONE,
+    SIZES,
+    ConsoleBrowser,
+    HeldResponse,
+    assert_accessible,
+    screenshot,
+    sign_in,
+    wait_until_loaded,
+)
 
 FULL, MINIMAL, FOREIGN = "206814", "206813", "207001"
 TEXTS = ["domainId", "domainName", "comment", "serviceType", "status", "queryStringSettings"]
@@ -18,6 +29,10 @@ STRUCTURED = ["cacheBehaviors", "visitControlRules"]
 
 def domain_page(browser: ConsoleBrowser, rest: str = "", **options: Any) -> Page:
     return browser.open_signed_in(f"/#/domain{rest}", **options)
+
+
+def lookup_page(browser: ConsoleBrowser, rest: str = "", **options: Any) -> Page:
+    return open_without(browser, ["GetDomains"], f"/#/domain{rest}", **options)
 
 
 def value(page: Page, field: str) -> str:
@@ -61,7 +76,7 @@ def leaves(content: Any) -> list[str]:
 
 
 def test_a_lookup_has_its_own_url(browser: ConsoleBrowser) -> None:
-    page = domain_page(browser)
+    page = lookup_page(browser)
     look_up(page, f"  {MINIMAL} ")
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
     assert page.evaluate("location.hash") == f"#/domain/{MINIMAL}"
@@ -73,7 +88,7 @@ def test_a_lookup_has_its_own_url(browser: ConsoleBrowser) -> None:
 
 
 def test_an_unknown_id_is_reported_at_the_field_and_stays_in_it(browser: ConsoleBrowser) -> None:
-    page = domain_page(browser)
+    page = lookup_page(browser)
     field = page.get_by_label("Domain ID")
     for domain_id in ("999", FOREIGN, "a/b?c=#%41 <b>", "域名"):
         look_up(page, domain_id)
@@ -90,8 +105,16 @@ def test_an_unknown_id_is_reported_at_the_field_and_stays_in_it(browser: Console
     page.wait_for_url("**/x%EF%BF%BD")
 
 
+def test_changing_the_language_keeps_the_typed_id(browser: ConsoleBrowser) -> None:
+    page = lookup_page(browser)
+    page.get_by_label("Domain ID").fill("2068")
+    page.get_by_role("button", name="中文").click()
+    expect(page.get_by_label("域名 ID")).to_have_value("2068")
+    expect(page.get_by_role("button", name="中文")).to_be_focused()
+
+
 def test_a_late_error_does_not_move_the_focus(browser: ConsoleBrowser) -> None:
-    page = domain_page(browser)
+    page = lookup_page(browser)
     held = HeldResponse(page, "GetDomainDetail")
     look_up(page, "999")
     expect(page.locator("[aria-busy=true]").first).to_be_attached()
@@ -102,7 +125,7 @@ def test_a_late_error_does_not_move_the_focus(browser: ConsoleBrowser) -> None:
 
 
 def test_an_empty_id_sends_no_request(browser: ConsoleBrowser) -> None:
-    page = domain_page(browser, "/%20")
+    page = lookup_page(browser, "/%20")
     for typed in ("", "   "):
         look_up(page, typed)
         expect(page.locator(".error")).to_have_text("Enter a domain ID.")
@@ -111,7 +134,7 @@ def test_an_empty_id_sends_no_request(browser: ConsoleBrowser) -> None:
 
 
 def test_an_invalid_id_shows_the_message_of_the_api(browser: ConsoleBrowser) -> None:
-    page = domain_page(browser)
+    page = lookup_page(browser)
     page.get_by_label("Domain ID").focus()
     page.keyboard.insert_text("9" * 65)
     page.keyboard.press("Enter")
@@ -134,7 +157,7 @@ def test_ids_and_names_to_use_elsewhere_can_be_copied(browser: ConsoleBrowser, c
 
 def test_recent_lookups_are_offered_until_sign_out(browser: ConsoleBrowser) -> None:
     # Pasted IDs may have a leading space and a trailing slash.
-    page = domain_page(browser, f"/%20{MINIMAL}/")
+    page = lookup_page(browser, f"/%20{MINIMAL}/")
     look_up(page, "999")
     expect(page.locator(".error")).to_have_text(re.compile("999"))
     look_up(page, FULL)
@@ -149,7 +172,7 @@ def test_recent_lookups_are_offered_until_sign_out(browser: ConsoleBrowser) -> N
 
 
 def test_recent_lookups_are_not_shown_to_another_account(browser: ConsoleBrowser) -> None:
-    page = domain_page(browser)
+    page = lookup_page(browser)
     second = browser.open_tab(page.context, f"/#/domain/{MINIMAL}")
     expect(second.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
     # A page that was left receives no storage events.
@@ -203,5 +226,152 @@ def test_a_failed_request_can_be_retried_with_the_same_id(browser: ConsoleBrowse
     expect(page.get_by_text("Report request ID")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
-    expect(page.get_by_label("Domain ID")).to_have_value(MINIMAL)
     assert browser.statuses(without="GetAnnouncements") == [500, 200]
+
+
+def names(page: Page) -> list[str]:
+    return page.locator(".domain-list tbody th").all_inner_texts()
+
+
+def load_domains(browser: ConsoleBrowser, count: int) -> None:
+    """Give the tenant so many domains, with IDs in the order of their names."""
+
+    def change(_cloud: Cloud, tenant: Cloud) -> None:
+        first = tenant["domains"][0]
+        tenant["domains"] = [{**first, "id": f"{n:05}", "name": f"d{n:05}.example.com"} for n in range(count)]
+
+    load_cloud(browser.console, change)
+
+
+def serve_domains(page: Page, count: int, fail_at: str | None = None) -> None:
+    """Answer GetDomains with so many domains; once with an error after the marker `fail_at`."""
+    pending = {fail_at} - {None}
+
+    def respond(route: Route) -> None:
+        fields: Any = route.request.post_data_json if route.request.method == "POST" else {}
+        if fields.get("action") != "GetDomains":
+            route.fallback()
+            return
+        marker = fields.get("marker", "-1")
+        if marker in pending:
+            pending.discard(marker)
+            error = {"message": "Try later.", "code": 503, "data": {}, "error": "unavailable"}
+            route.fulfill(status=503, json=error)
+            return
+        first = int(marker) + 1
+        ids = [f"{n:05}" for n in range(first, min(count, first + fields["limit"]))]
+        rest = {"enabled": "true", "status": "", "serviceType": ""}
+        data = [{"domainId": each, "domainName": f"d{each}.example.com", **rest} for each in ids]
+        route.fulfill(json={"message": "Domains.", "code": 200, "data": data})
+
+    page.route("**/api/", respond)
+
+
+@pytest.mark.parametrize(("locale", "size"), [("en-GB", "desktop"), ("zh-CN", "phone")])
+def test_the_list_leads_to_each_domain_and_back(
+    browser: ConsoleBrowser, client: Console, locale: str, size: str
+) -> None:
+    page = domain_page(browser, locale=locale, viewport=SIZES[size])
+    listed = client.call("GetDomains")
+    rows = page.locator(".domain-list tbody tr")
+    expect(rows).to_have_count(len(listed))
+    enabled, disabled = ("Enabled", "Disabled") if locale == "en-GB" else ("已启用", "已停用")
+    for row, domain in zip(rows.all(), listed, strict=True):
+        for field in ("domainName", "domainId", "status", "serviceType"):
+            expect(row.locator(f".col-{field}")).to_have_text(domain[field])
+        expect(row.locator(".badge")).to_contain_text(enabled if domain["enabled"] == "true" else disabled)
+    assert_accessible(page)
+    screenshot(page, f"domains-{locale}-{size}")
+    page.get_by_role("link", name="img.demo.example.com").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("img.demo.example.com")
+    expect(page).to_have_title(re.compile("^img.demo.example.com · "))
+    assert page.evaluate("location.hash") == f"#/domain/{FULL}"
+    assert_accessible(page)
+    page.get_by_role("link", name="All domains" if locale == "en-GB" else "全部域名").click()
+    expect(rows).to_have_count(len(listed))
+
+
+def test_the_domain_search_matches_name_and_id_and_is_in_the_url(browser: ConsoleBrowser) -> None:
+    page = domain_page(browser)
+    search = page.get_by_label("Search by name or ID")
+    for typed, found in (("IMG.", ["img.demo.example.com"]), ("206813", ["www.example-demo.com"]), ("nothing", [])):
+        search.fill(typed)
+        expect(page.get_by_role("status").filter(has_text=f"Found: {len(found)} of 2")).to_be_attached()
+        assert names(page) == found
+    expect(page.get_by_text("No domain has this text in its name or ID.")).to_be_visible()
+    search.fill("img")
+    page.wait_for_url("**/#/domain?search=img")
+    page.reload()
+    wait_until_loaded(page)
+    expect(search).to_have_value("img")
+    assert names(page) == ["img.demo.example.com"]
+    # Enter opens the only match, and Back returns to the search.
+    search.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("img.demo.example.com")
+    page.go_back()
+    expect(search).to_have_value("img")
+    search.fill("example")
+    search.press("Enter")
+    expect(page.locator(".domain-list tbody tr")).to_have_count(2)
+
+
+def test_a_tenant_without_domains_is_told_so(browser: ConsoleBrowser) -> None:
+    load_cloud(browser.console, lambda _cloud, tenant: tenant.update(domains=[]))
+    page = domain_page(browser)
+    expect(page.get_by_text("You have no domains.")).to_be_visible()
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("domain_id", ["999", FOREIGN, "a/b?c=#%41 <b>"])
+def test_a_link_to_an_unknown_domain_is_explained(browser: ConsoleBrowser, domain_id: str) -> None:
+    page = domain_page(browser, f"/{quote(domain_id, safe='')}")
+    message = f"You have no domain with ID {domain_id}. Check the ID and try again."
+    expect(page.locator(".notice")).to_have_text(message)
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    page.get_by_role("link", name="All domains").click()
+    expect(page.get_by_role("link", name="img.demo.example.com")).to_be_visible()
+
+
+def test_all_pages_of_a_long_list_are_loaded_and_searched(browser: ConsoleBrowser) -> None:
+    load_domains(browser, 1005)
+    page = domain_page(browser)
+    expect(page.get_by_text("Domains: 1,005")).to_be_visible()
+    table = page.locator(".domain-list tbody tr")
+    expect(table).to_have_count(100)
+    page.get_by_role("button", name="Show 100 more").click()
+    expect(table).to_have_count(200)
+    expect(table.nth(100).get_by_role("rowheader")).to_be_focused()
+    page.get_by_label("Search by name or ID").fill("d01004")
+    expect(page.get_by_text("Found: 1 of 1,005").first).to_be_visible()
+    assert names(page) == ["d01004.example.com"]
+    assert browser.statuses(without="GetAnnouncements") == [200, 200]
+
+
+def test_beyond_the_bound_the_search_says_what_it_covers(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
+    serve_domains(page, 11_500)
+    page.goto("/#/domain")
+    expect(page.get_by_text("The search covers only the 10,000 that are loaded.")).to_be_visible()
+    search = page.get_by_label("Search by name or ID")
+    search.fill("10700")
+    expect(page.get_by_text("No domain has this text in its name or ID.")).to_be_visible()
+    by_id = page.get_by_role("link", name="Open the domain with ID 10700")
+    expect(by_id).to_have_attribute("href", "#/domain/10700")
+    assert_accessible(page)
+    page.get_by_role("button", name="Load 10,000 more").click()
+    expect(page.get_by_text("Found: 1 of 11,500").first).to_be_visible()
+    assert names(page) == ["d10700.example.com"]
+    expect(by_id).to_have_count(0)
+    expect(page.get_by_text("There are more domains.")).to_have_count(0)
+
+
+def test_a_failed_page_keeps_the_list_and_can_be_retried(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
+    serve_domains(page, 2500, fail_at="00999")
+    page.goto("/#/domain")
+    expect(page.get_by_role("alert").filter(has_text="Try later.")).to_be_visible()
+    expect(page.get_by_text("The search covers only the 1,000 that are loaded.")).to_be_visible()
+    expect(page.locator(".domain-list tbody tr")).to_have_count(100)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("Domains: 2,500")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)

@@ -152,7 +152,7 @@ def test_reload_and_the_back_button_restore_the_selection(browser: ConsoleBrowse
     wait_until_loaded(page)
     assert (rows(page, "picker"), rows(page, "flavor-list")) == shown
     page.get_by_role("link", name="Domain").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Domain")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Domains")
     page.go_back()
     wait_until_loaded(page)
     assert (rows(page, "picker"), rows(page, "flavor-list")) == shown
@@ -162,7 +162,7 @@ def test_a_search_does_not_change_the_url_of_another_page(browser: ConsoleBrowse
     page = flavors_page(browser)
     page.get_by_label("Search by name or ID").fill("m1")
     page.evaluate("location.hash = '#/domain'")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Domain")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Domains")
     # Longer than the delay after which a search is stored in the URL; a shorter wait never fails a correct page.
     page.wait_for_timeout(400)
     assert page.evaluate("location.hash") == "#/domain"

@@ -55,7 +55,7 @@ def test_signing_in_after_an_ended_session_returns_to_the_same_page(browser: Con
     page.reload()
     expect(page.get_by_text(ENDED)).to_be_visible()
     sign_in(page)
-    expect(page.get_by_role("heading", level=1, name="Domain")).to_be_focused()
+    expect(page.get_by_role("heading", level=1, name="www.example-demo.com")).to_be_focused()
     assert page.url.endswith("/#/domain/206813")
     wait_until_loaded(page)
     assert browser.statuses(without="GetAnnouncements") == [200, 401, 200]
@@ -159,7 +159,7 @@ def test_a_response_for_the_previous_account_is_discarded(browser: ConsoleBrowse
 def test_a_failed_sign_out_leaves_the_user_signed_in(browser: ConsoleBrowser) -> None:
     page = browser.open_signed_in("/#/nowhere")
     sign_out = page.get_by_role("button", name="Sign out")
-    for label in ("Domain", "中文", "English"):
+    for label in ("Domains", "中文", "English"):
         browser.console.fault("unavailable", call="logout")
         page.locator("[data-focus-key=sign-out]").focus()
         page.keyboard.press("Enter")

@@ -1,6 +1,25 @@
-// Messages of the domain page.
+// Messages of the domains page.
 
 export const DOMAIN = {
+  "domain.all": { en: "All domains", zh: "全部域名" },
+  "domain.breadcrumb": { en: "Breadcrumb", zh: "当前位置" },
+  "domain.search": { en: "Search by name or ID", zh: "按域名或 ID 查找" },
+  "domain.empty": { en: "You have no domains.", zh: "您还没有加速域名。" },
+  "domain.no_results": { en: "No domain has this text in its name or ID.", zh: "没有名称或 ID 包含该文字的域名。" },
+  "domain.count": { en: "Domains: {total}", zh: "共 {total} 个域名" },
+  "domain.count.filtered": { en: "Found: {count} of {total}", zh: "找到 {count} 个，共 {total} 个" },
+  "domain.loading": {
+    en: "Loading more… The search covers the domains loaded so far.",
+    zh: "正在加载更多…目前只能在已加载的域名中查找。",
+  },
+  "domain.more_exist": {
+    en: "There are more domains. The search covers only the {count} that are loaded.",
+    zh: "还有更多域名。目前只能在已加载的 {count} 个中查找。",
+  },
+  "domain.load_more": { en: "Load {count} more", zh: "再加载 {count} 个" },
+  "domain.is_enabled": { en: "Enabled", zh: "已启用" },
+  "domain.is_disabled": { en: "Disabled", zh: "已停用" },
+  "domain.open_id": { en: "Open the domain with ID {id}", zh: "打开 ID 为 {id} 的域名" },
   "domain.id": { en: "Domain ID", zh: "域名 ID" },
   "domain.id.hint": {
     en: "The number your provider assigned to the domain, for example 206813.",

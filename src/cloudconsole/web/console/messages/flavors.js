@@ -27,8 +27,6 @@ export const FLAVORS = {
   "flavors.count.filtered": { en: "Found: {count} of {total}", zh: "找到 {count} 个，共 {total} 个" },
   "flavors.sorted.asc": { en: "Sorted by {column}, ascending", zh: "按{column}升序排列" },
   "flavors.sorted.desc": { en: "Sorted by {column}, descending", zh: "按{column}降序排列" },
-  "flavors.shown": { en: "Showing {count} of {total}.", zh: "已显示 {total} 个中的 {count} 个。" },
-  "flavors.more": { en: "Show {count} more", zh: "再显示 {count} 个" },
   "flavor.name": { en: "Name", zh: "名称" },
   "flavor.id": { en: "ID", zh: "ID" },
   "flavor.id_of": { en: "ID of {name}", zh: "{name} 的 ID" },

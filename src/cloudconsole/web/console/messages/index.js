@@ -3,7 +3,8 @@
 import { COSTS } from "./costs.js";
 import { DOMAIN } from "./domain.js";
 import { FLAVORS } from "./flavors.js";
+import { LIST } from "./list.js";
 import { OVERVIEW } from "./overview.js";
 import { SHELL } from "./shell.js";
 
-export const MESSAGES = { ...SHELL, ...OVERVIEW, ...COSTS, ...FLAVORS, ...DOMAIN };
+export const MESSAGES = { ...SHELL, ...OVERVIEW, ...COSTS, ...FLAVORS, ...DOMAIN, ...LIST };

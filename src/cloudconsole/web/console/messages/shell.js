@@ -8,7 +8,7 @@ export const SHELL = {
   "nav.overview": { en: "Overview", zh: "概览" },
   "nav.costs": { en: "Costs", zh: "费用" },
   "nav.flavors": { en: "Flavors", zh: "主机配置" },
-  "nav.domain": { en: "Domain", zh: "加速域名" },
+  "nav.domain": { en: "Domains", zh: "加速域名" },
 
   "shell.skip": { en: "Skip to main content", zh: "跳到主要内容" },
   "shell.menu": { en: "Menu", zh: "菜单" },

@@ -1,41 +1,35 @@
-// The domain page: look up one accelerated domain by its ID, which is part of the URL.
+// The domains page: the list of the tenant's domains, and the details of the one whose ID is in the URL. Consoles
+// without GetDomains have a lookup by ID instead of the list.
 
-import { announce } from "../components/announce.js";
-import { ApiError } from "../core/api.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
-import { call } from "../core/session.js";
-import { domainDetail } from "./domain/detail.js";
-import { lookupForm } from "./domain/lookup.js";
-import { addRecent } from "./domain/recent.js";
+import { call, serviceInfo } from "../core/session.js";
+import { domainPanel } from "./domain/detail_panel.js";
+import { PAGE_SIZE, domainList } from "./domain/list.js";
+import { lookup } from "./domain/lookup.js";
 
 export const page = { path: "domain", title: "nav.domain", render };
 
+// Whether the console has GetDomains; null until known.
+let hasList = null;
+
 function render(route) {
   const domainId = route.parameter.trim();
-  const form = lookupForm(domainId, (id) => route.navigate(`domain/${encodeURIComponent(id)}`));
-  const heading = h("h1", {}, t("nav.domain"));
-  if (domainId === "") return [heading, form];
-  const detail = panel({
-    name: "domain",
-    load: () => domainOrFieldError(domainId),
-    render: (result) => {
-      if (result instanceof ApiError) return form.showError(result);
-      addRecent(domainId);
-      announce(t("domain.found", { name: result.domainName }));
-      return domainDetail(result);
+  const head = h("header", { class: "domain-head" }, h("h1", {}, t("nav.domain")));
+  // Without a request, so that a change of the language keeps the typed ID.
+  if (hasList === false) return [head, lookup(domainId, route)];
+  const content = panel({
+    name: "domains",
+    load: async () => {
+      const { extensions } = await serviceInfo();
+      hasList = extensions?.includes("GetDomains") ?? false;
+      return hasList && domainId === "" ? call("GetDomains", { limit: PAGE_SIZE }) : null;
+    },
+    render: (firstPage) => {
+      if (firstPage) return domainList(firstPage, route);
+      return hasList ? domainPanel(domainId, head) : lookup(domainId, route);
     },
   });
-  return [heading, form, detail];
-}
-
-// An error about the ID is shown at the field, without a retry button.
-async function domainOrFieldError(domainId) {
-  try {
-    return await call("GetDomainDetail", { domainId });
-  } catch (error) {
-    if (error.field !== "domainId") throw error;
-    return error;
-  }
+  return [head, content];
 }

@@ -3,11 +3,21 @@
 import { copyButton } from "../../components/copy_button.js";
 import { h, newId } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
+import { call } from "../../core/session.js";
 import { isEmpty, jsonTree } from "./json_tree.js";
+
+// An error about the ID is returned: it is shown without a retry button.
+export async function domainOrIdError(domainId) {
+  try {
+    return await call("GetDomainDetail", { domainId });
+  } catch (error) {
+    if (error.field !== "domainId") throw error;
+    return error;
+  }
+}
 
 export function domainDetail(domain) {
   return [
-    h("h2", { class: "domain-name" }, h("bdi", {}, domain.domainName)),
     cnameCard(domain),
     h("div", { class: "domain-sections" }, sections(domain, domain.originConfig ?? {})),
   ];
@@ -42,7 +52,7 @@ function cnameCard({ cname, domainName }) {
   return h(
     "section",
     { class: "card cname", "aria-labelledby": id, "data-field": "cname" },
-    h("h3", { id }, t("domain.cname")),
+    h("h2", { id }, t("domain.cname")),
     isEmpty(cname) ? none() : h("p", { class: "cname-row" }, name, copyButton(cname, cname, name)),
     h("p", { class: "hint" }, t("domain.cname.help", { name: domainName })),
   );
@@ -50,7 +60,7 @@ function cnameCard({ cname, domainName }) {
 
 function card(title, fields) {
   const id = newId("card");
-  return h("section", { class: "card", "aria-labelledby": id }, h("h3", { id }, t(title)),
+  return h("section", { class: "card", "aria-labelledby": id }, h("h2", { id }, t(title)),
     h("dl", { class: "fields" }, fields));
 }
 
@@ -68,7 +78,7 @@ function jsonCard(name, value) {
   return h(
     "section",
     { class: "card json-card", "aria-labelledby": id, "data-field": name },
-    h("h3", { id }, t(`domain.${name}`)),
+    h("h2", { id }, t(`domain.${name}`)),
     h("p", { class: "hint" }, t(`domain.${name}.help`)),
     isEmpty(value) ? none() : jsonTree(value),
   );
@@ -92,9 +102,9 @@ function serviceAreas(codes) {
   return h("ul", { class: "tags" }, areas.map((code) => h("li", { class: "badge" }, h("bdi", {}, code))));
 }
 
-function enabledBadge(value) {
+export function enabledBadge(value, yes = "domain.yes", no = "domain.no") {
   const isEnabled = String(value) === "true";
-  const label = isEnabled ? `✓ ${t("domain.yes")}` : `✕ ${t("domain.no")}`;
+  const label = isEnabled ? `✓ ${t(yes)}` : `✕ ${t(no)}`;
   return h("span", { class: `badge ${isEnabled ? "success" : "warning"}` }, label);
 }
 

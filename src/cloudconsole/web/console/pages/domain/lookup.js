@@ -1,11 +1,31 @@
-// The lookup form: an input for the domain ID, its error message, and links to recent lookups.
+// Lookup of a domain by ID: an input with its error message, links to recent lookups, and the domain that was found.
 
+import { announce } from "../../components/announce.js";
+import { ApiError } from "../../core/api.js";
 import { h, newId, replace } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
-import { recentIds } from "./recent.js";
+import { panel } from "../../core/panel.js";
+import { domainDetail, domainOrIdError } from "./detail.js";
+import { addRecent, recentIds } from "./recent.js";
+
+export function lookup(domainId, route) {
+  const form = lookupForm(domainId, (id) => route.navigate(`domain/${encodeURIComponent(id)}`));
+  if (domainId === "") return form;
+  const detail = panel({
+    name: "domain",
+    load: () => domainOrIdError(domainId),
+    render: (result) => {
+      if (result instanceof ApiError) return form.showError(result);
+      addRecent(domainId);
+      announce(t("domain.found", { name: result.domainName }));
+      return [h("h2", { class: "domain-name" }, h("bdi", {}, result.domainName)), domainDetail(result)];
+    },
+  });
+  return [form, detail];
+}
 
 // The form's `showError` method shows an API error about the ID.
-export function lookupForm(domainId, onSubmit) {
+function lookupForm(domainId, onSubmit) {
   const id = newId("domain-id");
   const [hintId, errorId] = [`${id}-hint`, `${id}-error`];
   const input = h("input", {

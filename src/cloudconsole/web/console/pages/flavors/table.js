@@ -21,9 +21,9 @@ export function flavorTable(rows, units, { caption, heading = columnLabel, attri
     body.append(...rows.slice(first, count).map((flavor) => row(flavor, units, hasCopyButtons)));
     const next = Math.min(BATCH, rows.length - count);
     replace(footer, next > 0 && [
-      t("flavors.shown", { count: formatNumber(count), total: formatNumber(rows.length) }),
+      t("list.shown", { count: formatNumber(count), total: formatNumber(rows.length) }),
       " ",
-      h("button", { type: "button", onclick: showMore }, t("flavors.more", { count: formatNumber(next) })),
+      h("button", { type: "button", onclick: showMore }, t("list.more", { count: formatNumber(next) })),
     ]);
   }
 

@@ -1,0 +1,38 @@
+// The details of one domain of the list, below a link to the list. The domain's name becomes the page's heading.
+
+import { announce } from "../../components/announce.js";
+import { ApiError } from "../../core/api.js";
+import { h, replace } from "../../core/dom.js";
+import { t } from "../../core/i18n.js";
+import { panel } from "../../core/panel.js";
+import { domainDetail, domainOrIdError } from "./detail.js";
+
+export function domainPanel(domainId, head) {
+  const heading = head.querySelector("h1");
+  replace(heading, h("bdi", {}, domainId));
+  head.prepend(h("nav", { class: "breadcrumb", "aria-label": t("domain.breadcrumb") }, backLink()));
+  const detail = panel({
+    name: "domain",
+    load: () => domainOrIdError(domainId),
+    render: (result) => (result instanceof ApiError ? notFound(result, domainId) : show(result)),
+  });
+
+  function show(domain) {
+    replace(heading, h("bdi", {}, domain.domainName));
+    document.title = t("title.page", { page: domain.domainName });
+    announce(t("domain.found", { name: domain.domainName }));
+    return domainDetail(domain);
+  }
+
+  return detail;
+}
+
+function backLink() {
+  return h("a", { href: "#/domain" }, h("span", { "aria-hidden": "true" }, "←"), t("domain.all"));
+}
+
+function notFound(error, domainId) {
+  const isUnknown = error.error === "domain_not_found";
+  return h("p", { class: "notice danger", role: "alert" },
+    isUnknown ? t("domain.not_found", { id: domainId }) : error.message);
+}
