@@ -1,6 +1,7 @@
 """Open pages, sign in, check accessibility and layout, take screenshots."""
 
 import os
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,14 @@ def screenshot(page: Page, name: str) -> None:
     """Save a screenshot if a folder is set."""
     if SCREENSHOT_DIR:
         page.screenshot(path=Path(SCREENSHOT_DIR) / f"{name}.png", full_page=True)
+
+
+def serve_modules(page: Page) -> None:
+    """Let the page import modules of the console's script on their own, from `/modules/`."""
+
+    def serve(route: Route) -> None:
+        path = route.request.url.partition("/modules/")[2]
+        source = files("cloudconsole").joinpath(f"web/console/{path}").read_text()
+        route.fulfill(body=source, content_type="text/javascript")
+
+    page.route("**/modules/**", serve)

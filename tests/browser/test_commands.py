@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
 from tests.browser.conftest import PASSWORDS
-from tests.browser.helpers import PHONE, ConsoleBrowser, assert_accessible, screenshot, tab_to
+from tests.browser.helpers import PHONE, ConsoleBrowser, assert_accessible, screenshot, serve_modules, tab_to
 
 PANELS = {
     "Quotas": "GetUsageLimits",
@@ -73,14 +73,14 @@ def test_python_programs_print_the_data(browser: ConsoleBrowser, client: Console
 
 
 SHOW = """async ([action, fields, cli]) => {
-  const main = document.querySelector("script[type=module]").src;
-  const { commandsFor } = await import(main.replace("main.js", "components/commands.js"));
+  const { commandsFor } = await import("/modules/components/commands.js");
   return commandsFor(action, fields, cli);
 }"""
 
 
 def test_parameters_and_usernames_are_quoted(browser: ConsoleBrowser, tmp_path: Path) -> None:
     page = browser.open_signed_in()
+    serve_modules(page)
     fields: dict[str, Any] = {
         "items": [{"res_type": "volume", "size": 5, "type": 'it\'s $HOME "x" \\ `id` 云', "count": 2}],
         "hours": 7,

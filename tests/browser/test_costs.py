@@ -18,6 +18,7 @@ from tests.browser.helpers import (
     HeldResponse,
     assert_accessible,
     screenshot,
+    serve_modules,
     sign_in,
     wait_until_loaded,
 )
@@ -141,10 +142,10 @@ def test_amounts_are_rounded_half_up_to_the_unit_of_the_currency(
     browser: ConsoleBrowser, amount: str, currency: str, shown: str
 ) -> None:
     page = browser.open()
+    serve_modules(page)
     text = page.evaluate(
         """async ([amount, currency]) => {
-          const main = document.querySelector("script[type=module]").src;
-          return (await import(main.replace("main.js", "components/amount.js"))).roundedText(amount, currency);
+          return (await import("/modules/components/amount.js")).roundedText(amount, currency);
         }""",
         [amount, currency],
     )
@@ -286,10 +287,10 @@ def test_lines_of_a_file_are_those_of_the_command_line(browser: ConsoleBrowser) 
         *("\x1c=1", "\x85=1", "\xa0=1", "\u200b=1", "\n", "1e5", "-1\n", "--1", "0x1"),
     ]
     page = browser.open()
+    serve_modules(page)
     lines = page.evaluate(
         """async (rows) => {
-          const main = document.querySelector("script[type=module]").src;
-          const { csvLine } = await import(main.replace("main.js", "pages/costs/csv.js"));
+          const { csvLine } = await import("/modules/pages/costs/csv.js");
           return rows.map(csvLine);
         }""",
         [[text, "next"] for text in texts],

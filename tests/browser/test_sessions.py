@@ -1,14 +1,20 @@
 """How sessions end, in one tab and in several: one rejected request, one message, never mixed accounts."""
 
 from collections.abc import Callable
-from importlib.resources import files
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from cloudconsole.cli.main import main
 from cloudconsole.testing import ConsoleServer
-from tests.browser.helpers import ConsoleBrowser, HeldResponse, sign_in, wait_until_loaded, wait_until_painted
+from tests.browser.helpers import (
+    ConsoleBrowser,
+    HeldResponse,
+    serve_modules,
+    sign_in,
+    wait_until_loaded,
+    wait_until_painted,
+)
 
 ENDED = "Your session has ended. Sign in again to continue."
 LOGOUT = "/auth/logout/"
@@ -237,17 +243,10 @@ def test_a_tab_opened_during_a_sign_in_does_not_break_the_new_session(browser: C
     assert browser.statuses(without="GetAnnouncements") == [200] * ACTIONS
 
 
-def serve_module(route: Route) -> None:
-    """Serve a module of the bundle on its own."""
-    path = route.request.url.partition("/modules/")[2]
-    source = files("cloudconsole").joinpath(f"web/console/{path}").read_text()
-    route.fulfill(body=source, content_type="text/javascript")
-
-
 @pytest.mark.parametrize("locks", ["navigator.locks", "undefined"])
 def test_a_login_waits_for_a_pending_info_request(browser: ConsoleBrowser, locks: str) -> None:
     page = browser.open()
-    page.route("**/modules/**", serve_module)
+    serve_modules(page)
     expect(page.get_by_role("button", name="Sign in")).to_be_enabled()
     region = page.get_by_label("Region").input_value()
     browser.console.fault(delay=0.5, call="welcome")

@@ -45,6 +45,11 @@ export function amount(text, currency) {
   return h("span", { class: "amount" }, variants);
 }
 
+// Rounded, with the exact amount as its title.
+export function roundedAmount(text, currency) {
+  return h("span", { class: "amount", title: `${groupThousands(text)} ${currency}` }, roundedText(text, currency));
+}
+
 export function exactAmount(text) {
   return h("span", { class: "amount" }, breakable(groupThousands(text)));
 }

@@ -6,8 +6,8 @@ import { formatNumber, t } from "../core/i18n.js";
 const BATCH = 100;
 
 // Rows for `items`, made by `makeRow`, in `body`; `footer` says how many are shown and has a button for more.
-export function batches(makeRow) {
-  const body = h("tbody", {});
+export function batches(makeRow, attributes = {}) {
+  const body = h("tbody", attributes);
   const footer = h("div", { class: "show-more" });
   let items = [];
   let limit = BATCH;

@@ -5,8 +5,6 @@ export const COSTS = {
   "amount.above": { en: "> -{unit}", zh: "> -{unit}" },
   "amount.share": { en: "{percent}%", zh: "{percent}%" },
   "amount.share.tiny": { en: "< 0.1%", zh: "< 0.1%" },
-  "table.shown": { en: "Showing {count} of {total}.", zh: "已显示 {total} 项中的 {count} 项。" },
-  "table.more": { en: "Show {count} more", zh: "再显示 {count} 项" },
 
   "costs.title": { en: "Costs", zh: "费用" },
   "costs.view": { en: "View costs", zh: "查看费用明细" },

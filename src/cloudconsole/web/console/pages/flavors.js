@@ -1,12 +1,13 @@
-// The flavors page: a picker for valid combinations of cores and RAM, and a table of all flavors.
+// The flavors page: all flavors with filters, quotas and prices, and an estimate of several resources.
 
 import { urlState } from "../components/url_state.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
 import { call, serviceInfo } from "../core/session.js";
+import { estimateCard } from "./flavors/estimate/card.js";
 import { flavorList } from "./flavors/list.js";
-import { picker } from "./flavors/picker.js";
+import { pricedNames } from "./flavors/prices.js";
 
 export const page = { path: "flavors", title: "nav.flavors", render };
 
@@ -14,8 +15,22 @@ function render(route) {
   const state = urlState(route);
   const content = panel({
     name: "flavors",
-    load: () => Promise.all([call("GetFlavors"), serviceInfo()]),
-    render: ([data, { units }]) => [picker(data, units, state), flavorList(data, units, state)],
+    load: async () => {
+      const flavors = call("GetFlavors");
+      const info = await serviceInfo();
+      const prices = info.extensions?.includes("GetPrices") ? call("GetPrices") : [];
+      return Promise.all([flavors, info, prices]);
+    },
+    render: ([data, info, prices]) => flavorsPage(data, info, pricedNames(prices), state),
   });
   return [h("h1", {}, t("nav.flavors")), content];
+}
+
+function flavorsPage(data, { units, currency, extensions }, { nodes, volumeTypes }, state) {
+  if (data.flavors.length === 0) return h("p", { class: "card empty" }, t("flavors.empty"));
+  if (!extensions?.includes("GetEstimate")) return flavorList(data, units, state, null);
+  const node = nodes.find((each) => each === state.get("node")) ?? "";
+  const estimate = estimateCard({ flavors: data.flavors, units, currency, volumeTypes, state, node });
+  const pricing = { currency, nodes, node, onNode: estimate.setNode, onAdd: estimate.addFlavor };
+  return h("div", { class: "with-estimate" }, flavorList(data, units, state, pricing), estimate.bar, estimate.card);
 }

@@ -12,8 +12,8 @@ export function chips({ legend, name, values, format, selected, onSelect }) {
       { class: "chip-list" },
       values.map((value) => {
         // A stable id, so that the focus can be restored after rendering again.
-        const id = `${name}-${value}`;
-        const input = { type: "radio", id, name, value, checked: value === selected, onchange: () => onSelect(value) };
+        const id = `${name}-${value ?? "any"}`;
+        const input = { type: "radio", id, name, value: value ?? "", checked: value === selected, onchange: () => onSelect(value) };
         return h("label", { for: id }, h("input", input), h("span", {}, format(value)));
       }),
     ),

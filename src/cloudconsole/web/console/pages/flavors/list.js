@@ -1,94 +1,155 @@
-// All flavors, searchable by name or ID and sortable by any column.
+// All flavors, filtered and sorted, with how many more fit into the quotas and, with GetEstimate, their prices.
 
 import { announce } from "../../components/announce.js";
 import { h, newId, replace } from "../../core/dom.js";
-import { formatNumber, language, t } from "../../core/i18n.js";
-import { COLUMNS, flavorTable } from "./table.js";
+import { language, t } from "../../core/i18n.js";
+import { errorBox } from "../../core/panel.js";
+import { compare } from "../../core/money.js";
+import { CallCancelled, call } from "../../core/session.js";
+import { availability } from "./availability.js";
+import { flavorFilters } from "./filters.js";
+import { flavorPrices } from "./prices.js";
+import { flavorTable } from "./table.js";
 
-const TEXT_COLUMNS = ["name", "id"];
-const DEBOUNCE_MS = 250;
+const SORTS = ["name", "vcpus", "ram", "disk", "fits", "month"];
 
-export function flavorList({ flavors }, units, state) {
+// `pricing` is null without GetEstimate, else {currency, nodes, node, onNode, onAdd}.
+export function flavorList(data, units, state, pricing) {
   const id = newId("flavors");
-  const output = h("div", {});
+  const notice = h("div", { class: "list-notice" });
   const count = h("p", { class: "count muted" });
-  let sort = COLUMNS.includes(state.get("sort")) ? state.get("sort") : "";
+  const noResults = h("p", { class: "empty" }, t("flavors.no_match"));
+  const output = h("div", { class: "flavor-output" });
+  // Undefined while loading, null if it could not be loaded.
+  let usage;
+  let prices = pricing ? undefined : null;
+  let node = pricing?.node ?? "";
+  let sort = SORTS.includes(state.get("sort")) ? state.get("sort") : "";
   let isDescending = state.get("order") === "desc";
-  let search = state.get("search");
-  let timer = null;
+  const filters = flavorFilters(data, units, state, () => render());
+  const reset = h("button", { type: "button", class: "plain", onclick: () => filters.reset() }, t("flavors.reset"));
+  const table = flavorTable({ units, currency: pricing?.currency, facts, heading, attributes, onAdd: pricing?.onAdd });
 
-  function render() {
-    const rows = filter(flavors, search).sort(comparator(sort, isDescending));
-    replace(count, countText(rows.length));
-    const isEmpty = rows.length === 0;
-    const table = () => flavorTable(rows, units, { caption: t("flavors.all"), heading: sortButton, attributes });
-    replace(output, isEmpty ? h("p", { class: "empty" }, t("flavors.no_results")) : table());
+  function facts(flavor) {
+    return { fits: usage && availability(flavor, usage), price: prices && (prices.get(flavor.id) ?? null) };
   }
 
-  function countText(matches) {
-    const values = { count: formatNumber(matches), total: formatNumber(flavors.length) };
-    return t(search ? "flavors.count.filtered" : "flavors.count", values);
+  function render({ keepLimit = false } = {}) {
+    const focusKey = output.contains(document.activeElement) && document.activeElement.dataset.focusKey;
+    const rows = filters.matches().sort(comparator());
+    replace(count, filters.countText());
+    noResults.hidden = rows.length > 0;
+    output.hidden = rows.length === 0;
+    reset.hidden = !filters.isActive();
+    table.show(rows, { keepLimit });
+    if (focusKey) output.querySelector(`[data-focus-key="${CSS.escape(focusKey)}"]`)?.focus();
   }
 
-  function saveState() {
-    state.set({ search, sort, order: sort && isDescending ? "desc" : "" });
+  // Text sorts naturally, 2C before 16C. Unknown values are last. Sorting is stable, so ties keep the API's order.
+  function comparator() {
+    const { compare } = new Intl.Collator(language(), { numeric: true });
+    const direction = isDescending ? -1 : 1;
+    const known = (value, rest) => (value === null ? Infinity : rest(value));
+    const orders = {
+      name: (a, b) => direction * compare(a.name, b.name),
+      fits: (a, b) => {
+        const [left, right] = [a, b].map((each) => known(availability(each, usage).count, (value) => value));
+        return left === right ? 0 : direction * (left < right ? -1 : 1);
+      },
+      month: (a, b) => {
+        const [left, right] = [a, b].map((each) => prices.get(each.id)?.month ?? null);
+        if (left === null || right === null) return Number(left === null) - Number(right === null);
+        return direction * compare(left, right);
+      },
+    };
+    if (!sort || (sort === "fits" && !usage) || (sort === "month" && !prices)) return () => 0;
+    return orders[sort] ?? ((a, b) => direction * (a[sort] - b[sort]));
   }
 
   function sortBy(column) {
     [isDescending, sort] = [sort === column && !isDescending, column];
-    saveState();
+    state.set({ sort, order: isDescending ? "desc" : "" });
+    for (const each of output.querySelectorAll("thead th:not(.col-add)")) updateHeading(each);
     render();
-    output.querySelector(`.col-${column} button`).focus();
-    announce(t(isDescending ? "flavors.sorted.desc" : "flavors.sorted.asc", { column: t(`flavor.${column}`) }));
+    announce(t(isDescending ? "flavors.sorted.desc" : "flavors.sorted.asc", { column: columnLabel(column) }));
   }
 
-  function sortButton(column) {
-    const arrow = column !== sort ? "↕" : isDescending ? "↓" : "↑";
+  function updateHeading(cell) {
+    const column = cell.className.slice("col-".length);
+    replace(cell.querySelector(".arrow"), arrow(column));
+    const { "aria-sort": order } = attributes(column);
+    if (order) cell.setAttribute("aria-sort", order);
+    else cell.removeAttribute("aria-sort");
+  }
+
+  function heading(column) {
     const button = { type: "button", class: "sort", onclick: () => sortBy(column) };
-    return h("button", button, t(`flavor.${column}`), h("span", { "aria-hidden": "true" }, arrow));
+    return h("button", button, columnLabel(column), h("span", { class: "arrow", "aria-hidden": "true" }, arrow(column)));
+  }
+
+  function columnLabel(column) {
+    return t(`flavor.${column}`, { currency: pricing?.currency });
+  }
+
+  function arrow(column) {
+    return column !== sort ? "↕" : isDescending ? "↓" : "↑";
   }
 
   function attributes(column) {
     return { "aria-sort": column === sort ? (isDescending ? "descending" : "ascending") : null };
   }
 
-  // The number of results is announced after a pause in typing, not at each key.
-  function handleInput(event) {
-    search = event.target.value.trim();
-    render();
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      // After navigating away, the URL belongs to another page.
-      if (!output.isConnected) return;
-      saveState();
-      announce(count.textContent);
-    }, DEBOUNCE_MS);
+  // The flavors are shown meanwhile, and also if this fails.
+  async function loadFacts() {
+    const requested = node;
+    replace(notice);
+    const needsPrices = Boolean(pricing) && !prices;
+    const [usageResult, priceResult] = await Promise.allSettled([
+      usage ?? call("GetUsageLimits"),
+      needsPrices ? flavorPrices(data.flavors, requested) : prices,
+    ]);
+    const failures = [usageResult, priceResult].filter(({ status }) => status === "rejected").map(({ reason }) => reason);
+    if (requested !== node || failures.some((reason) => reason instanceof CallCancelled)) return;
+    [usage, prices] = [usageResult.value ?? null, priceResult.value ?? null];
+    if (failures.length > 0) replace(notice, errorBox(failures[0], retry));
+    render({ keepLimit: true });
   }
 
+  function retry() {
+    if (!usage) usage = undefined;
+    if (pricing && !prices) prices = undefined;
+    render({ keepLimit: true });
+    loadFacts();
+  }
+
+  function nodeSelect() {
+    if (!pricing || pricing.nodes.length === 0) return null;
+    const selectId = newId("node");
+    const option = (value, label) => h("option", { value, selected: value === node }, label);
+    const select = h("select", { id: selectId }, option("", t("flavors.any_node")), pricing.nodes.map((each) => option(each, each)));
+    select.addEventListener("change", () => {
+      node = select.value;
+      state.set({ node });
+      prices = undefined;
+      render({ keepLimit: true });
+      loadFacts();
+      pricing.onNode(node);
+    });
+    return h("div", { class: "filter-node" }, h("label", { for: selectId }, t("flavors.node")), select);
+  }
+
+  replace(output, table.element);
   render();
-  const inputId = newId("search");
-  const verbatim = { autocomplete: "off", autocapitalize: "none", spellcheck: "false" };
-  const input = h("input", { type: "search", id: inputId, value: search, oninput: handleInput, ...verbatim });
+  loadFacts();
+  filters.element.append(...[nodeSelect()].filter(Boolean));
   return h(
     "section",
     { class: "card flavor-list", "aria-labelledby": id },
-    h("h2", { id }, t("flavors.all")),
-    flavors.length === 0
-      ? h("p", { class: "empty" }, t("flavors.empty"))
-      : [h("div", { class: "search" }, h("label", { for: inputId }, t("flavors.search")), input, count), output],
+    h("h2", { id }, t("flavors.pick")),
+    filters.element,
+    h("div", { class: "list-head" }, count, reset),
+    notice,
+    noResults,
+    output,
   );
-}
-
-function filter(flavors, search) {
-  const text = search.toLowerCase();
-  return flavors.filter(({ name, id }) => name.toLowerCase().includes(text) || id.toLowerCase().includes(text));
-}
-
-// Text sorts naturally, 2C before 16C. The sort is stable, so ties keep the API's order.
-function comparator(column, isDescending) {
-  if (!column) return () => 0;
-  const { compare } = new Intl.Collator(language(), { numeric: true });
-  const byText = (a, b) => compare(a[column], b[column]);
-  const ascending = TEXT_COLUMNS.includes(column) ? byText : (a, b) => a[column] - b[column];
-  return isDescending ? (a, b) => ascending(b, a) : ascending;
 }

@@ -1,68 +1,81 @@
-// A table of flavors. Rows are added in batches: thousands at once would make the page slow.
+// The table of flavors: size, how many more fit into the quotas, price, and a button to add one to the estimate.
 
+import { roundedAmount } from "../../components/amount.js";
+import { batches } from "../../components/batches.js";
 import { copyButton } from "../../components/copy_button.js";
-import { h, replace } from "../../core/dom.js";
+import { h } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
+import { groupThousands } from "../../core/money.js";
 import { formatSize } from "../../core/numbers.js";
 
-const BATCH = 100;
+export const SIZE_COLUMNS = ["name", "vcpus", "ram", "disk"];
 
-export const COLUMNS = ["name", "id", "vcpus", "ram", "disk"];
-
-// `heading` and `attributes` customise column headings; `hasCopyButtons` adds a copy button to each ID.
-export function flavorTable(rows, units, { caption, heading = columnLabel, attributes, hasCopyButtons = false }) {
-  const body = h("tbody", {});
-  const footer = h("p", { class: "show-more" });
-  let count = 0;
-
-  function addBatch() {
-    const first = count;
-    count = Math.min(rows.length, count + BATCH);
-    body.append(...rows.slice(first, count).map((flavor) => row(flavor, units, hasCopyButtons)));
-    const next = Math.min(BATCH, rows.length - count);
-    replace(footer, next > 0 && [
-      t("list.shown", { count: formatNumber(count), total: formatNumber(rows.length) }),
-      " ",
-      h("button", { type: "button", onclick: showMore }, t("list.more", { count: formatNumber(next) })),
-    ]);
-  }
-
-  // Move the focus from the button to the first new row.
-  function showMore() {
-    const first = count;
-    addBatch();
-    const cell = body.rows[first].cells[0];
-    cell.tabIndex = -1;
-    cell.focus();
-  }
-
-  addBatch();
-  const headings = COLUMNS.map((column) =>
-    h("th", { scope: "col", class: `col-${column}`, ...attributes?.(column) }, heading(column)),
+// `facts(flavor)` returns {fits, price}, each undefined while it is loading and null if it is not known. `heading` and
+// `attributes` make column headings. Without `onAdd` there are neither prices nor buttons. Returns {element, show}.
+export function flavorTable({ units, currency, facts, heading, attributes, onAdd }) {
+  const rows = batches((flavor) => row(flavor, { units, currency, ...facts(flavor), onAdd }));
+  const columns = [...SIZE_COLUMNS, "fits", ...(onAdd ? ["month"] : [])];
+  const headings = columns.map((column) =>
+    h("th", { scope: "col", class: `col-${column}`, ...attributes(column) }, heading(column)),
   );
-  const table = h("table", { class: "flavor-table" }, h("caption", { class: "visually-hidden" }, caption),
-    h("thead", {}, h("tr", {}, headings)), body);
-  return [h("div", { class: "scroll" }, table), footer];
+  const action = onAdd && h("th", { scope: "col", class: "col-add" }, h("span", { class: "visually-hidden" }, t("flavors.add")));
+  const caption = h("caption", { class: "visually-hidden" }, t("flavors.all"));
+  const table = h("table", { class: "flavor-table" }, caption, h("thead", {}, h("tr", {}, headings, action)), rows.body);
+  return { element: [h("div", { class: "scroll" }, table), rows.footer], show: rows.show };
 }
 
-function columnLabel(column) {
-  return t(`flavor.${column}`);
-}
-
-function row(flavor, units, hasCopyButton) {
-  const id = h("bdi", {}, flavor.id);
-  const copy = hasCopyButton && [" ", copyButton(flavor.id, t("flavor.id_of", { name: flavor.name }), id)];
+function row(flavor, { units, currency, fits, price, onAdd }) {
+  const { id, name, vcpus, ram, disk } = flavor;
   const noDisk = () => h("span", { class: "muted" }, t("flavor.no_disk"));
-  const disk = () => cell("disk", formatSize(flavor.disk, units.disk), t("flavor.suffix.disk"));
+  const diskCell = () => cell("disk", formatSize(disk, units.disk), t("flavor.suffix.disk"));
   return h(
     "tr",
-    {},
-    h("th", { scope: "row", class: "col-name" }, h("bdi", {}, flavor.name)),
-    h("td", { class: "col-id" }, id, copy),
-    cell("vcpus", formatNumber(flavor.vcpus), t(flavor.vcpus === 1 ? "flavor.suffix.core" : "flavor.suffix.cores")),
-    cell("ram", formatSize(flavor.ram, units.ram), t("flavor.suffix.ram")),
-    flavor.disk === 0 ? cell("disk", noDisk()) : disk(),
+    { "data-flavor": id },
+    h("th", { scope: "row", class: "col-name" }, h("bdi", {}, name), flavorId(flavor)),
+    cell("vcpus", formatNumber(vcpus), t(vcpus === 1 ? "flavor.suffix.core" : "flavor.suffix.cores")),
+    cell("ram", formatSize(ram, units.ram), t("flavor.suffix.ram")),
+    disk === 0 ? cell("disk", noDisk()) : diskCell(),
+    cell("fits", fitsText(fits)),
+    onAdd && [cell("month", priceText(price, currency)), addCell(flavor, onAdd)],
   );
+}
+
+function flavorId({ id, name }) {
+  const text = h("bdi", {}, id);
+  const copy = copyButton(id, t("flavor.id_of", { name }), text);
+  copy.dataset.focusKey = `copy-${id}`;
+  return h("span", { class: "flavor-id muted" }, t("flavor.id"), " ", text, " ", copy);
+}
+
+function addCell(flavor, onAdd) {
+  const label = t("flavors.add_name", { name: flavor.name });
+  const button = { type: "button", "aria-label": label, "data-focus-key": `add-${flavor.id}`, onclick: () => onAdd(flavor) };
+  return h("td", { class: "col-add" }, h("button", button, t("flavors.add")));
+}
+
+function fitsText(fits) {
+  if (!fits) return unknown(fits);
+  const { count, quotas } = fits;
+  if (count === null) return t("quota.unlimited");
+  const names = quotas.map((quota) => t(`quota.${quota}`)).join(t("list.comma"));
+  const text = count === 0n ? t("flavors.fits_none") : t("flavors.fits_count", { count: formatNumber(count) });
+  return [
+    h("span", { class: `fits-count ${count === 0n ? "none" : ""}` }, text),
+    h("span", { class: "cell-note muted" }, t("flavors.fits_limit", { names })),
+  ];
+}
+
+function priceText(price, currency) {
+  if (!price) return unknown(price);
+  if (price.month === null) return h("span", { class: "no-price" }, t("estimate.no_price"));
+  return [
+    roundedAmount(price.month, currency),
+    h("span", { class: "cell-note muted" }, t("flavors.per_hour", { amount: groupThousands(price.hour) })),
+  ];
+}
+
+function unknown(value) {
+  return h("span", { class: "muted" }, value === null ? t("flavors.unknown") : "…");
 }
 
 // The suffix replaces the column heading on narrow screens.

@@ -1,0 +1,96 @@
+// The result of an estimate: whether the quotas allow it, its cost, and what it needs of each quota.
+
+import { roundedAmount } from "../../../components/amount.js";
+import { disclosure } from "../../../components/disclosure.js";
+import { h } from "../../../core/dom.js";
+import { formatNumber, t } from "../../../core/i18n.js";
+import { groupThousands } from "../../../core/money.js";
+import { formatSize, toBigInt } from "../../../core/numbers.js";
+import { itemName } from "./item_row.js";
+
+const PERIODS = ["hour", "day", "month", "year"];
+const OTHER_PERIODS = ["hour", "day", "year"];
+const QUOTA_UNITS = { ram: "ram", gigabytes: "volume" };
+
+export function estimateResult(estimate, items, { units, currency, opened }) {
+  return [
+    costs(estimate, currency),
+    verdict(estimate, units),
+    quotaTable(estimate.quotas, units),
+    disclosure(opened, "exact-amounts", t("estimate.exact"), exactTable(estimate, items, currency)),
+  ];
+}
+
+// "The quotas allow this. 340.85 CNY per month"
+export function summary(estimate, monthText) {
+  return [t(estimate.fits ? "estimate.fits" : "estimate.does_not_fit"), monthText].join(" ");
+}
+
+function costs(estimate, currency) {
+  if (estimate.month === null) return h("p", { class: "notice warning" }, t("estimate.no_total"));
+  const amount = (period) => roundedAmount(estimate[period], currency);
+  const other = (period) => h("div", {}, h("dt", {}, t(`estimate.${period}`)), h("dd", {}, amount(period)));
+  return h(
+    "dl",
+    { class: "estimate-costs" },
+    h("div", { class: "per-month" }, h("dt", {}, t("estimate.month")),
+      h("dd", {}, amount("month"), " ", h("span", { class: "currency" }, currency))),
+    OTHER_PERIODS.map(other),
+  );
+}
+
+function verdict({ fits, quotas }, units) {
+  if (fits) return h("p", { class: "notice success estimate-verdict" }, "✓ ", t("estimate.fits"));
+  const lacking = quotas
+    .filter((quota) => toBigInt(quota.lacking) > 0n)
+    .map(({ quota, lacking }) => t("estimate.lacks", { quota: t(`quota.${quota}`), amount: quotaAmount(quota, lacking, units) }));
+  return h("div", { class: "notice danger estimate-verdict" }, h("p", {}, "✖ ", t("estimate.does_not_fit")),
+    h("p", {}, t("estimate.lacking_list", { list: lacking.join(t("list.comma")) })));
+}
+
+function quotaTable(quotas, units) {
+  const heading = (column) => h("th", { scope: "col", class: column !== "quota" && "number" }, t(`estimate.column.${column}`));
+  const row = ({ quota, free, needed, lacking }) => {
+    const isLacking = toBigInt(lacking) > 0n;
+    const format = (amount) => quotaAmount(quota, amount, units);
+    return h(
+      "tr",
+      { "data-quota": quota, class: toBigInt(needed) === 0n && "is-unused" },
+      h("th", { scope: "row" }, t(`quota.${quota}`)),
+      h("td", { class: "number" }, free === null ? t("quota.unlimited") : format(free)),
+      h("td", { class: "number" }, format(needed)),
+      h("td", { class: `number ${isLacking ? "lacking" : ""}` }, isLacking && "✖ ", format(lacking)),
+    );
+  };
+  return h(
+    "table",
+    { class: "estimate-quotas" },
+    h("caption", { class: "visually-hidden" }, t("quotas.title")),
+    h("thead", {}, h("tr", {}, ["quota", "free", "needed", "lacking"].map(heading))),
+    h("tbody", {}, quotas.map(row)),
+  );
+}
+
+function quotaAmount(quota, amount, units) {
+  const unit = QUOTA_UNITS[quota];
+  return unit && toBigInt(amount) !== 0n ? formatSize(amount, units[unit]) : formatNumber(toBigInt(amount));
+}
+
+function exactTable(estimate, items, currency) {
+  const cell = (amount) => h("td", { class: "number" }, amount === null ? t("estimate.no_price") : groupThousands(amount));
+  const row = (name, amounts) => h("tr", {}, h("th", { scope: "row" }, name), PERIODS.map((period) => cell(amounts[period])));
+  const label = (item) => t("estimate.item", { count: formatNumber(item.count), name: itemName(item) });
+  const heading = (period) => h("th", { scope: "col", class: "number" }, t(`estimate.${period}`));
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": t("estimate.exact") },
+    h(
+      "table",
+      {},
+      h("caption", {}, t("estimate.currency", { currency })),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("estimate.column.item")), PERIODS.map(heading))),
+      h("tbody", {}, items.map((item, index) => row(label(item), estimate.items[index]))),
+      h("tfoot", {}, row(t("estimate.total"), estimate)),
+    ),
+  );
+}
