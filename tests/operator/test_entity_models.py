@@ -125,7 +125,7 @@ INVALID_VALUES: list[tuple[type[EntityModel], str, list[Any], str]] = [
     [
         *((model, {name: each}, f"{name}: {text}") for model, name, values, text in INVALID_VALUES for each in values),
         (Domain, {"originConfig": {"originIps": ["192.0.2.1", "192.0.2.300"]}}, BAD_ADDRESS),
-        (Price, {"kind": "instance", "unit": "gb"}, "unit: instance is priced by each or vcpu or ram_gb"),
+        (Price, {"kind": "instance", "unit": "gb"}, "unit: instance is priced by each, vcpu or ram_gb"),
         (Price, {"unit": "each", "type": "ssd"}, "unit: volume is priced by gb"),
         (Price, {"kind": "image", "type": "raw"}, NO_TYPE),
         (Price, {"kind": "loadbalance", "unit": "each", "type": "small"}, NO_TYPE),

@@ -31,6 +31,7 @@ from cloudconsole.operator.fields import (
     UrlId,
 )
 from cloudconsole.operator.invalid_placeholder import INVALID, pass_invalid, validate_with_placeholders
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.resource_and_price_rules import node_problem, size_problems, type_problem, unit_problem
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.spec.records import BillableType
@@ -213,7 +214,10 @@ def resource_errors(resource: Resource) -> Iterator[FieldError]:
         yield from _node_errors(resource)
     times = (resource.started, resource.ended)
     if INVALID not in times and resource.ended is not None and resource.ended < resource.started:
-        yield ("ended",), f"must not be before its start, {format_utc(resource.started)}"
+        problem = Message(
+            "must not be before its start, {start}", "不能早于开始时间 {start}", start=format_utc(resource.started)
+        )
+        yield ("ended",), problem
 
 
 def _size_errors(resource: Resource) -> Iterator[FieldError]:

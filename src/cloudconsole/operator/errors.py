@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import ErrorDetails
+
+from cloudconsole.operator.messages import Message
+from cloudconsole.spec.i18n import Text
 
 Path = tuple[str | int, ...]
 """The path of a value: mapping keys and list indexes."""
@@ -14,6 +17,11 @@ FieldError = tuple[Path, str]
 
 class OperatorError(Exception):
     """A rejected change; the message says what is wrong and how to fix it."""
+
+    @property
+    def message(self) -> str:
+        """The text, or the `Message` that pages can translate."""
+        return self.args[0] if self.args else ""
 
 
 class OverridableError(OperatorError):
@@ -53,28 +61,24 @@ class CloudFileError(OperatorError):
         return " ".join(part for part in (location, problem.path and f"{problem.path}:", problem.message) if part)
 
 
-_MESSAGES: Final[Mapping[str, str]] = {
-    "missing": "is missing",
-    "extra_forbidden": "is unknown: check the spelling or remove it",
-    "string_type": "must be text: put it in quotes",
-    "string_unicode": "contains half of a surrogate pair: write the character itself",
-    "string_too_short": "must not be empty",
-    "string_too_long": "must have at most {max_length} characters",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping of names to values",
-    "model_type": "must be a mapping of names to values",
-    "literal_error": "must be {expected}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "value_error": "{error}",
+_MESSAGES: Final[Mapping[str, Text]] = {
+    "missing": Text("is missing", "为必填项"),
+    "extra_forbidden": Text("is unknown: check the spelling or remove it", "未知：请检查拼写或将其删除"),
+    "string_type": Text("must be text: put it in quotes", "必须是文本，请加引号"),
+    "string_unicode": Text(
+        "contains half of a surrogate pair: write the character itself", "包含不完整的代理对，请直接写出该字符"
+    ),
+    "string_too_short": Text("must not be empty", "不能为空"),
+    "string_too_long": Text("must have at most {max_length} characters", "最多 {max_length} 个字符"),
+    "int_type": Text("must be a whole number", "必须是整数"),
+    "bool_type": Text("must be true or false", "必须是 true 或 false"),
+    "list_type": Text("must be a list", "必须是列表"),
+    "dict_type": Text("must be a mapping of names to values", "必须是名称到值的映射"),
+    "model_type": Text("must be a mapping of names to values", "必须是名称到值的映射"),
+    "literal_error": Text("must be {expected}", "必须是 {expected}"),
+    "greater_than_equal": Text("must be at least {ge}", "不能小于 {ge}"),
+    "less_than_equal": Text("must be at most {le}", "不能大于 {le}"),
 }
-
-
-def with_article(thing: str) -> str:
-    """Prefix a noun with its article: `a tenant`, `an account`, `a URL`."""
-    return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}"
 
 
 def error_path(detail: ErrorDetails) -> Path:
@@ -84,9 +88,15 @@ def error_path(detail: ErrorDetails) -> Path:
 
 def error_message(detail: ErrorDetails) -> str:
     if detail["type"].endswith("_type") and detail["input"] is None:
-        return "has no value"
+        return Message("has no value", "没有值")
+    context: dict[str, Any] = dict(detail.get("ctx", {}))
+    if detail["type"] == "value_error":
+        # The exception's argument itself: a message can be translated, its text cannot.
+        return context["error"].args[0] if context["error"].args else str(context["error"])
+    if detail["type"] == "literal_error":
+        context["expected"] = Text(context["expected"], context["expected"].replace(" or ", " 或 ").replace(", ", "、"))
     template = _MESSAGES.get(detail["type"])
-    return template.format(**detail.get("ctx", {})) if template else detail["msg"]
+    return Message(*template, **context) if template else detail["msg"]
 
 
 def format_path(path: Path) -> str:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from cloudconsole.core.identity_urls_and_projects import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS, UNLIMITED
 from cloudconsole.operator.invalid_placeholder import OR_INVALID
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.new_and_existing_names import CONTROL_CHARACTERS, name_problem
 from cloudconsole.operator.resource_and_price_rules import MAX_VALUE
 from cloudconsole.store.passwords import MIN_COST, is_usable_hash
@@ -22,9 +23,10 @@ _TIME: Final = re.compile(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _MAX_BILLIONTHS: Final = 2**63 - 1
+NOT_AN_ADDRESS: Final = Message("must be an IP address, such as 192.0.2.1", "必须是 IP 地址，例如 192.0.2.1")
 MAX_DEPTH: Final = 100
 """More than real data needs, and well below the recursion limits of parsers and encoders."""
-_NOT_A_NUMBER: Final = 'must be a number, such as "0.031"'
+_NOT_A_NUMBER: Final = Message('must be a number, such as "0.031"', "必须是数字，例如 0.031")
 
 
 def _without_control_characters(text: str) -> str:
@@ -40,7 +42,7 @@ def _name(text: str, info: ValidationInfo) -> str:
     return text
 
 
-def _matching(pattern: str, message: str) -> AfterValidator:
+def _matching(pattern: str, message: Message) -> AfterValidator:
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
             raise ValueError(message)
@@ -57,8 +59,16 @@ def _address(text: str) -> str:
     try:
         ip_address(text)
     except ValueError:
-        raise ValueError("must be an IP address, such as 192.0.2.1") from None
+        raise ValueError(NOT_AN_ADDRESS) from None
     return text
+
+
+def parse_project(text: str) -> str:
+    try:
+        return normalise_project(text)
+    except ValueError as problem:
+        chinese = "必须是“项目 ID@认证服务地址”，其中项目 ID 为 1 至 64 位字母、数字、- 或 _"
+        raise ValueError(Message(str(problem), chinese)) from None
 
 
 def _password_hash(text: str) -> str:
@@ -87,20 +97,22 @@ def _seconds(value: Any, info: ValidationInfo) -> int:
 def seconds_of(value: Any, zone: tzinfo) -> int:
     """Parse a time into whole seconds since the epoch; without an offset it is in `zone`."""
     if value == "":
-        raise ValueError("must not be empty")
+        raise ValueError(Message("must not be empty", "不能为空"))
     match = _TIME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError("must be a time, such as 2026-01-31T08:00:00Z")
+        raise ValueError(
+            Message("must be a time, such as 2026-01-31T08:00:00Z", "必须是时间，例如 2026-01-31T08:00:00Z")
+        )
     day, minute, second, offset = match.groups()
     try:
         moment = datetime.fromisoformat(f"{day}T{minute or '00:00'}{second or ':00'}{(offset or '').upper()}")
     except ValueError:
-        raise ValueError("is not a valid date or time") from None
+        raise ValueError(Message("is not a valid date or time", "不是有效的日期或时间")) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
     seconds = (moment - _EPOCH) // timedelta(seconds=1)
     if not 0 <= seconds < _LAST:
-        raise ValueError("must be a time from 1970 to 9999")
+        raise ValueError(Message("must be a time from 1970 to 9999", "必须是 1970 年至 9999 年之间的时间"))
     return seconds
 
 
@@ -115,13 +127,13 @@ def _billionths(value: Any) -> int:
     if not significant.lstrip("0"):
         return 0
     if sign:
-        raise ValueError("must not be negative")
+        raise ValueError(Message("must not be negative", "不能为负数"))
     if exponent < -9:
-        raise ValueError("must not have more than nine decimals")
+        raise ValueError(Message("must not have more than nine decimals", "小数位数不能超过九位"))
     whole_digits = len(significant) + exponent
     billionths = int(significant + "0" * (exponent + 9)) if whole_digits <= 10 else _MAX_BILLIONTHS + 1
     if billionths > _MAX_BILLIONTHS:
-        raise ValueError("is too large")
+        raise ValueError(Message("is too large", "数值过大"))
     return billionths
 
 
@@ -146,7 +158,9 @@ def _not_too_deep(value: Any) -> Any:
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
+            raise ValueError(
+                Message("must not be nested deeper than {levels} levels", "嵌套不能超过 {levels} 层", levels=MAX_DEPTH)
+            )
         nested = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
         level = [inner for inners in nested for inner in inners]
     return value
@@ -164,20 +178,31 @@ Label = Annotated[str, Field(max_length=255), _NAME]
 NumericId = Annotated[
     str,
     BeforeValidator(_number_as_text),
-    _matching(r"[0-9]{1,64}", "must be 1 to 64 digits"),
+    _matching(r"[0-9]{1,64}", Message("must be 1 to 64 digits", "必须是 1 至 64 位数字")),
 ]
 Url = Annotated[
     str,
     Field(max_length=2000),
     _NAME,
-    _matching(r"https?://\S+", "must begin with http:// or https:// and have no spaces"),
+    _matching(
+        r"https?://\S+",
+        Message(
+            "must begin with http:// or https:// and have no spaces", "必须以 http:// 或 https:// 开头，且不含空格"
+        ),
+    ),
 ]
 UrlId = Annotated[
     str,
-    _matching(r"url-[a-z0-9]{8}", "must be url- followed by eight lowercase letters or digits, such as url-ab12cd34"),
+    _matching(
+        r"url-[a-z0-9]{8}",
+        Message(
+            "must be url- followed by eight lowercase letters or digits, such as url-ab12cd34",
+            "必须是 url- 加八位小写字母或数字，例如 url-ab12cd34",
+        ),
+    ),
 ]
 Address = Annotated[str, _NAME, AfterValidator(_address)]
-Project = Annotated[str, AfterValidator(normalise_project)]
+Project = Annotated[str, AfterValidator(parse_project)]
 PasswordHash = Annotated[str, AfterValidator(_password_hash)]
 Password = Annotated[None, BeforeValidator(_reject_password)]
 TIME: Final = BeforeValidator(_seconds)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Engine, literal, or_, select
 
 from cloudconsole.core.usernames import INVISIBLE
+from cloudconsole.operator.messages import Message
 from cloudconsole.store import tables
 from cloudconsole.store.base import Store, read_only_engine
 from cloudconsole.store.migrations import current_revision
@@ -16,15 +17,17 @@ _BREAKS: Final = ("Cc", "Zl", "Zp")
 _SPACES: Final = " \u3000"
 """The ASCII space and the ideographic space, which is visibly different."""
 _MEANINGLESS: Final = ("Cn", "Co", "Cs")
-CONTROL_CHARACTERS: Final = "must not contain control characters, such as tabs or line breaks"
+CONTROL_CHARACTERS: Final = Message(
+    "must not contain control characters, such as tabs or line breaks", "不能包含制表符、换行等控制字符"
+)
 
 
-def name_problem(text: str) -> str | None:
+def name_problem(text: str) -> Message | None:
     """Return why a text is not a valid name, or None; the length is validated elsewhere."""
     if text.isascii() and text.isprintable() and text == text.strip():
         return None
     if text and not text.strip():
-        return "must not be blank"
+        return Message("must not be blank", "不能只有空格")
     return _character_problem(text) or _form_problem(text)
 
 
@@ -38,27 +41,48 @@ def truncated_name(text: str) -> str:
     return composed
 
 
-def _character_problem(text: str) -> str | None:
+def _character_problem(text: str) -> Message | None:
     for character in text:
         category = unicodedata.category(character)
         if category in _BREAKS:
             return CONTROL_CHARACTERS
         if category == "Cf" or INVISIBLE.match(character):
-            return f"contains the invisible character U+{ord(character):04X}: remove it"
+            return Message(
+                "contains the invisible character {code}: remove it",
+                "包含不可见字符 {code}，请删除",
+                code=_code_point(character),
+            )
         if category == "Zs" and character not in _SPACES:
-            return f"contains U+{ord(character):04X}, which looks like a space: use a plain space"
+            return Message(
+                "contains {code}, which looks like a space: use a plain space",
+                "包含看似空格的字符 {code}，请改用普通空格",
+                code=_code_point(character),
+            )
         if category in _MEANINGLESS:
-            return f"contains U+{ord(character):04X}, which is private or unassigned: remove it"
+            return Message(
+                "contains {code}, which is private or unassigned: remove it",
+                "包含私有或未分配的字符 {code}，请删除",
+                code=_code_point(character),
+            )
     return None
 
 
-def _form_problem(text: str) -> str | None:
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
+
+
+def _form_problem(text: str) -> Message | None:
     if unicodedata.category(text[0]).startswith("M"):
-        return "must not begin with a combining character: put it after a letter"
+        return Message(
+            "must not begin with a combining character: put it after a letter", "不能以组合字符开头，请将其放在字母之后"
+        )
     if text != text.strip():
-        return "must not begin or end with a space"
+        return Message("must not begin or end with a space", "首尾不能有空格")
     if not unicodedata.is_normalized("NFC", text):
-        return "must be in Unicode's composed form (NFC): write each letter and its accents as one character"
+        return Message(
+            "must be in Unicode's composed form (NFC): write each letter and its accents as one character",
+            "必须使用 Unicode 组合形式（NFC）：字母与其重音符号应为一个字符",
+        )
     return None
 
 

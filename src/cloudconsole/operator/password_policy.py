@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from cloudconsole.core.resources import Role
+from cloudconsole.operator.messages import Message
 
 LONGEST: Final = 1024
 MIN_DISTINCT_CHARACTERS: Final = 4
@@ -24,16 +25,30 @@ class PasswordPolicy:
     min_length: int = MINIMUM_LENGTHS["tenant"]
     """The operator's setting; it can only raise the built-in minimum of a role."""
 
-    def problem(self, password: str, role: Role) -> str | None:
+    def problem(self, password: str, role: Role) -> Message | None:
         """Say what is wrong with a new password; the text never contains it."""
         shortest = max(self.min_length, MINIMUM_LENGTHS[role])
         if not shortest <= len(password) <= LONGEST:
-            owner = "an operator's password" if role == "operator" else "a password"
-            return f"{owner} must have {shortest} to {LONGEST} characters"
+            lengths = {"shortest": shortest, "longest": LONGEST}
+            if role == "operator":
+                return Message(
+                    "an operator's password must have {shortest} to {longest} characters",
+                    "管理员密码长度必须为 {shortest} 至 {longest} 个字符",
+                    **lengths,
+                )
+            return Message(
+                "a password must have {shortest} to {longest} characters",
+                "密码长度必须为 {shortest} 至 {longest} 个字符",
+                **lengths,
+            )
         if len(set(password)) < MIN_DISTINCT_CHARACTERS:
-            return f"a password must have at least {MIN_DISTINCT_CHARACTERS} different characters"
+            return Message(
+                "a password must have at least {least} different characters",
+                "密码至少要包含 {least} 个不同的字符",
+                least=MIN_DISTINCT_CHARACTERS,
+            )
         if password.strip().casefold() in _common_passwords():
-            return "this is one of the most common passwords: choose another one"
+            return Message("this is one of the most common passwords: choose another one", "该密码过于常见，请更换")
         return None
 
 

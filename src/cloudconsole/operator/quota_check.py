@@ -8,8 +8,10 @@ from sqlalchemy import func, select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
 from cloudconsole.operator.errors import OverridableError
+from cloudconsole.operator.messages import Enumeration, Message, Term
 from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.counters import amounts_of
 from cloudconsole.store.sql import in_values
 from cloudconsole.store.tables import quotas, resources, usage
@@ -21,8 +23,16 @@ class ExceededQuota(NamedTuple):
     limit: int
     more: int
 
-    def __str__(self) -> str:
-        return f"{self.quota}: {self.used} of {self.limit} in use, {self.more} more requested"
+    @property
+    def message(self) -> Message:
+        return Message(
+            "{quota}: {used} of {limit} in use, {more} more requested",
+            "{quota}：已用 {used}，上限 {limit}，还需 {more}",
+            quota=Term("quota", self.quota),
+            used=self.used,
+            limit=self.limit,
+            more=self.more,
+        )
 
 
 class QuotaHeadroom:
@@ -72,8 +82,13 @@ def check_quotas(tx: OperatorTransaction, before: Row | None, after: Row) -> Non
         raise OverridableError(over_quota_message(over))
 
 
-def over_quota_message(over: list[ExceededQuota]) -> str:
-    return f"over quota ({'; '.join(map(str, over))})"
+def over_quota_message(over: list[ExceededQuota]) -> Message:
+    semicolon = Text("; ", "；")
+    return Message(
+        "over quota ({quotas})",
+        "超出配额（{quotas}）",
+        quotas=Enumeration([each.message for each in over], semicolon, semicolon),
+    )
 
 
 def requested_amounts(resource: Row, before: Row | None, now: int) -> dict[str, int]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
-from cloudconsole.operator.errors import with_article
+from cloudconsole.operator.messages import Message, Term, any_of
 from cloudconsole.spec.records import BillableType
 
 MAX_VALUE: Final = 2**31 - 1
@@ -32,36 +32,58 @@ Prices for a type are excluded: stored resources have no type.
 _NEVER: Final = 2**62
 
 
-def size_problems(kind: Kind, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+def size_problems(kind: Kind, sizes: Mapping[str, int]) -> Iterator[tuple[str, Message]]:
     """Yield each invalid size and the reason; a missing size is 0."""
     for name in SIZES:
         minimum, size = _MINIMUM_SIZES[kind].get(name), sizes.get(name, 0)
         if minimum is None and size:
-            yield name, f"does not apply to the kind {kind}"
+            yield name, Message("does not apply to the kind {kind}", "不适用于{kind}", kind=Term("kind", kind))
         if minimum is not None and not minimum <= size <= MAX_VALUE:
-            requirement = "must be" if name in sizes else f"is required for {with_article(kind)}:"
-            yield name, f"{requirement} from {minimum} to {MAX_VALUE}"
+            limits = {"minimum": minimum, "maximum": MAX_VALUE}
+            if name in sizes:
+                problem = Message("must be from {minimum} to {maximum}", "必须在 {minimum} 至 {maximum} 之间", **limits)
+            else:
+                problem = Message(
+                    "is required for {kind}: from {minimum} to {maximum}",
+                    "{kind}必须填写此项，范围为 {minimum} 至 {maximum}",
+                    kind=Term("kind", kind, has_article=True),
+                    **limits,
+                )
+            yield name, problem
 
 
-def node_problem(kind: Kind, node: str | None) -> str | None:
+def node_problem(kind: Kind, node: str | None) -> Message | None:
+    term = Term("kind", kind, has_article=True)
     if kind in PRICED_UNITS and node is None:
-        return f"{with_article(kind)} must be on a node"
+        return Message("{kind} must be on a node", "{kind}必须位于某个节点", kind=term)
     if kind in NODELESS and node is not None:
-        return f"{with_article(kind)} cannot be on a node"
+        return Message("{kind} cannot be on a node", "{kind}不属于任何节点", kind=term)
     return None
 
 
-def unit_problem(kind: BillableType, unit: Unit) -> str | None:
+def unit_problem(kind: BillableType, unit: Unit) -> Message | None:
     """Return why a price's unit is invalid for its kind, or None."""
     units = PRICED_UNITS[kind]
-    return None if unit in units else f"{kind} is priced by {' or '.join(units)}"
+    if unit in units:
+        return None
+    return Message(
+        "{kind} is priced by {units}",
+        "{kind}的计价单位为{units}",
+        kind=Term("kind", kind),
+        units=any_of(Term("unit", each) for each in units),
+    )
 
 
-def type_problem(kind: BillableType, unit: Unit) -> str | None:
+def type_problem(kind: BillableType, unit: Unit) -> Message | None:
     """Return why a price of this kind and unit cannot have a type, or None."""
     if TYPED_UNITS.get(kind) == unit:
         return None
-    return "only instances by each (flavor) and volumes by gb can have a price per type"
+    return Message(
+        "only instances by {each} (flavor) and volumes by {gb} can have a price per type",
+        "只有云主机（{each}，按主机配置）和云硬盘（{gb}，按云硬盘类型）可以按类型定价",
+        each=Term("unit", "each"),
+        gb=Term("unit", "gb"),
+    )
 
 
 def start_on(starts: Starts, node: Any) -> int:
@@ -69,15 +91,25 @@ def start_on(starts: Starts, node: Any) -> int:
     return min(starts.get(node, _NEVER), starts.get(None, _NEVER))
 
 
-def unpriced_problem(kind: Kind, node: Any, started: int, starts: Starts) -> str | None:
+def unpriced_problem(kind: Kind, node: Any, started: int, starts: Starts) -> Message | None:
     """Return why a resource on a node cannot start at this time, or None.
 
     Prices never expire, so a resource that has a price at its start has one until its end.
     """
     if kind not in PRICED_UNITS or started >= start_on(starts, node):
         return None
-    return f"{kind} has no price on this node at {format_utc(started)}, when it starts: add one first"
+    return Message(
+        "{kind} has no price on this node at {time}, when it starts: add one first",
+        "{kind}在开始时间 {time} 于该节点没有价格，请先添加价格",
+        kind=Term("kind", kind),
+        time=format_utc(started),
+    )
 
 
-def disabled_error(thing: str, name: str) -> str:
-    return f"the {thing} {name} is disabled and accepts no new resources"
+def disabled_error(thing: str, name: str) -> Message:
+    return Message(
+        "the {thing} {name} is disabled and accepts no new resources",
+        "{thing} {name} 已停用，不再接受新资源",
+        thing=Term("entity", thing),
+        name=name,
+    )

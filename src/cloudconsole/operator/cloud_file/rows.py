@@ -109,7 +109,7 @@ def read_passwords(
     for account_path, account in items_of_tenants(model, "accounts"):
         if account.password_file in (None, INVALID):
             continue
-        problem = None
+        problem: str | None = None
         try:
             password = passwords[account.username] = read_password_file(folder / account.password_file)
             if account.role is not INVALID:

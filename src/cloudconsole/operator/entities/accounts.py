@@ -15,6 +15,7 @@ from cloudconsole.operator.entities.fields_and_filters import Filter, prefix_fil
 from cloudconsole.operator.entities.references import require_owner, with_tenant
 from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.errors import OperatorError, OverridableError
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -40,7 +41,13 @@ def ensure_operator_remains(tx: OperatorTransaction) -> Iterator[None]:
     before = tx.connection.scalar(can_log_in)
     yield
     if before is not None and not tx.force and tx.connection.scalar(can_log_in) is None:
-        raise OverridableError(f"this leaves no operator who can log in ({before} can now): keep one")
+        raise OverridableError(
+            Message(
+                "this leaves no operator who can log in ({account} can now): keep one",
+                "此操作将使任何管理员都无法登录（目前 {account} 可以），请至少保留一个",
+                account=before,
+            )
+        )
 
 
 def reject_removing_last_operator(tx: OperatorTransaction, going: ColumnElement[bool]) -> None:
@@ -50,7 +57,13 @@ def reject_removing_last_operator(tx: OperatorTransaction, going: ColumnElement[
     can_log_in = active_operators()
     last = tx.connection.scalar(can_log_in.where(going).limit(1))
     if last is not None and tx.connection.scalar(can_log_in.where(~going).limit(1)) is None:
-        raise OverridableError(f"the account {last} is the last operator who can log in: create another one first")
+        raise OverridableError(
+            Message(
+                "the account {account} is the last operator who can log in: create another one first",
+                "账户 {account} 是最后一个可以登录的管理员，请先创建另一个",
+                account=last,
+            )
+        )
 
 
 def new_version() -> int:
@@ -180,9 +193,10 @@ def clear_throttle(
     return ChangeResult(username, None, after)
 
 
-def throttle_cleared(done: ChangeResult) -> str:
+def throttle_cleared(done: ChangeResult) -> Message:
     count = 0 if done.after is None else done.after["failures"]
-    return f"{count} failed login{'' if count == 1 else 's'} cleared"
+    words = "{count} failed login cleared" if count == 1 else "{count} failed logins cleared"
+    return Message(words, "已清除 {count} 次登录失败记录", count=count)
 
 
 def end_all_sessions(tx: OperatorTransaction, activity: Connection) -> int:

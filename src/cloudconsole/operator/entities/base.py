@@ -8,8 +8,10 @@ from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, selec
 
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, inputs_of
+from cloudconsole.operator.entities.references import not_found
 from cloudconsole.operator.entity_models import EntityModel
 from cloudconsole.operator.errors import OperatorError, ValidationError
+from cloudconsole.operator.messages import Message, Term
 from cloudconsole.operator.new_and_existing_names import texts_in
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -204,7 +206,7 @@ class EntityType(EntityTraits):
         row = self._row(tx, self._complete(tx, values))
         key = str(row[self.key])
         if self._find(tx, key) is not None:
-            raise ValidationError([((self.key,), f"{self.label} {key} already exists")])
+            raise ValidationError([((self.key,), self._exists_already(key))])
         self._check(tx, None, row)
         return row
 
@@ -212,7 +214,9 @@ class EntityType(EntityTraits):
         before = self.record_of(current)
         for field in self.fixed.intersection(values):
             if values[field] != before.get(field):
-                raise OperatorError(f"{field}: cannot be changed")
+                raise OperatorError(
+                    Message("{field}: cannot be changed", "{field}：不能修改", field=Term("field", field))
+                )
         return self._write(tx, verb, current, self._changed_row(tx, before, values))
 
     def _changed_row(self, tx: OperatorTransaction, before: Record, values: Values) -> Row:
@@ -254,15 +258,20 @@ class EntityType(EntityTraits):
     def _require(self, tx: OperatorTransaction, key: str) -> Row:
         row = self._find(tx, key)
         if row is None:
-            raise OperatorError(f"there is no {self.label} {key}")
+            raise OperatorError(not_found(self.label, key))
         return row
+
+    def _exists_already(self, key: str) -> Message:
+        return Message(
+            "{entity} {key} already exists", "{entity} {key} 已存在", entity=Term("entity", self.label), key=key
+        )
 
     def _reject_duplicate_name(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
         columns = self.table.c
         if before is not None and before["name"] == after["name"]:
             return
         if tx.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
-            raise ValidationError([(("name",), f"{self.label} {after['name']} already exists")])
+            raise ValidationError([(("name",), self._exists_already(after["name"]))])
 
 
 class NumberedEntityType(EntityType):

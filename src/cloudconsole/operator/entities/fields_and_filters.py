@@ -13,7 +13,9 @@ from cloudconsole.operator.entities.references import find_node, find_tenant
 from cloudconsole.operator.entity_models import EntityModel
 from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.fields import TIME
+from cloudconsole.operator.messages import Enumeration, Message, Term
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.sql import starts_with
 
 InputType = Literal["text", "number", "switch", "json", "time"]
@@ -122,7 +124,12 @@ def node_filter(column: ColumnElement[Any], help_text: str) -> Filter:
 def kind_filter(column: ColumnElement[Any], help_text: str, kinds: Collection[str]) -> Filter:
     def condition(_tx: OperatorTransaction, kind: str) -> ColumnElement[bool]:
         if kind not in kinds:
-            raise ValidationError([(("kind",), f"unknown kind {kind}: use {', '.join(kinds)}")])
+            raise ValidationError([(("kind",), _unknown_kind(kind, kinds))])
         return column == kind
 
     return Filter(help_text, condition, choices=tuple(kinds))
+
+
+def _unknown_kind(kind: str, kinds: Collection[str]) -> Message:
+    known = Enumeration([Term("kind", each) for each in kinds], Text(", ", "、"))
+    return Message("unknown kind {kind}: use {kinds}", "未知的种类 {kind}：可选 {kinds}", kind=kind, kinds=known)

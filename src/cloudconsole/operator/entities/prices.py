@@ -13,6 +13,7 @@ from cloudconsole.operator.entities.fields_and_filters import Filter, kind_filte
 from cloudconsole.operator.entities.references import find_node, node_problems
 from cloudconsole.operator.entity_models import Price, parse_model, price_errors
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
+from cloudconsole.operator.messages import Message, Term
 from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unpriced_problem
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -52,13 +53,30 @@ def reject_unpriced(tx: OperatorTransaction, kind: str, current: Starts, changed
     count = tx.connection.scalar(select(func.count()).select_from(query.subquery()))
     first = tx.connection.execute(query.limit(1)).one_or_none()
     if first is not None:
-        example = f"{first.id} on {first.name}, started {format_utc(first.started_at)}"
-        affected = (
-            f"the {kind} {example} needs"
-            if count == 1
-            else f"{count} resources of kind {kind}, such as {example}, need"
+        example = Message(
+            "{id} on {node}, started {time}",
+            "{id}（节点 {node}，开始于 {time}）",
+            id=first.id,
+            node=first.name,
+            time=format_utc(first.started_at),
         )
-        raise OperatorError(f"{affected} this price: no other applies on its node from its start")
+        values = {"kind": Term("kind", kind), "example": example, "count": count}
+        if count == 1:
+            raise OperatorError(
+                Message(
+                    "the {kind} {example} needs this price: no other applies on its node from its start",
+                    "{kind} {example} 需要此价格：自其开始时起，该节点上没有其他适用的价格",
+                    **values,
+                )
+            )
+        raise OperatorError(
+            Message(
+                "{count} resources of kind {kind}, such as {example}, need this price: "
+                "no other applies on their nodes from their start",
+                "{count} 个{kind}（例如 {example}）需要此价格：自其开始时起，所在节点上没有其他适用的价格",
+                **values,
+            )
+        )
 
 
 def _unpriced(tx: OperatorTransaction, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
@@ -131,7 +149,14 @@ class Prices(EntityType):
         try:
             price = parse_model(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, tx)
         except OperatorError:
-            raise OperatorError(f"{key} is not a price's key: use {KEY_FORM}") from None
+            raise OperatorError(
+                Message(
+                    "{key} is not a price's key: use {form}",
+                    "{key} 不是价格的键：格式为 {form}",
+                    key=key,
+                    form=KEY_FORM,
+                )
+            ) from None
         columns, node_name = self.table.c, tables.nodes.c.name
         query = self._query().where(columns.kind == price.kind, columns.unit == price.unit)
         query = query.where(columns.start == price.start, node_name.is_not_distinct_from(price.node))
@@ -167,7 +192,11 @@ class Prices(EntityType):
         query = select(columns.id).where(*(columns[name].is_not_distinct_from(after[name]) for name in same))
         existing = tx.connection.scalar(query)
         if existing is not None and (before is None or existing != before["id"]):
-            raise ValidationError([(("from",), "a price with this kind, unit, type, node and start already exists")])
+            problem = Message(
+                "a price with this kind, unit, type, node and start already exists",
+                "种类、单位、类型、节点和生效时间均相同的价格已存在",
+            )
+            raise ValidationError([(("from",), problem)])
 
     def _starts_after(self, tx: OperatorTransaction, before: Row, after: Row | None) -> Starts:
         """Return the starts of the kind's prices after this change or removal."""

@@ -7,6 +7,7 @@ from sqlalchemy import Select, Table, func, select
 
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
 from cloudconsole.operator.invalid_placeholder import INVALID
+from cloudconsole.operator.messages import Message, Term, all_of
 from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store.tables import nodes, tenants
@@ -46,7 +47,7 @@ def split_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int
 def require_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], FieldErrors]:
     tenant_id, others, errors = split_owner(tx, values)
     if tenant_id is None:
-        return _UNKNOWN, others, [(("tenant",), "is missing")]
+        return _UNKNOWN, others, [(("tenant",), Message("is missing", "为必填项"))]
     return tenant_id, others, errors
 
 
@@ -57,21 +58,31 @@ def with_tenant(table: Table, *, may_lack: bool = False) -> Select[Any]:
 
 
 def reject_if_referenced(
-    tx: OperatorTransaction, subject: str, users: Mapping[str, tuple[Table, str]], row_id: int
+    tx: OperatorTransaction, entity: str, name: str, users: Mapping[str, tuple[Table, str]], row_id: int
 ) -> None:
     """Reject the removal of a row that others refer to, with their numbers."""
     needs, total = [], 0
-    for name, (table, column) in users.items():
+    for user, (table, column) in users.items():
         count = tx.connection.scalar(select(func.count()).where(table.c[column] == row_id))
         total += count or 0
         if count:
-            needs.append(f"{count} {name if count == 1 else name + 's'}")
+            words = "{count} {user}" if count == 1 else "{count} {user}s"
+            needs.append(Message(words, "{count} 个{user}", count=count, user=Term("entity", user)))
     if needs:
-        raise OperatorError(f"{subject} cannot be removed: {_enumerate(needs)} {'needs' if total == 1 else 'need'} it")
+        verb = "needs" if total == 1 else "need"
+        raise OperatorError(
+            Message(
+                "the {entity} {name} cannot be removed: {users} " + verb + " it",
+                "无法删除{entity} {name}：正被 {users}使用",
+                entity=Term("entity", entity),
+                name=name,
+                users=all_of(needs),
+            )
+        )
 
 
-def _enumerate(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+def not_found(entity: str, name: object) -> Message:
+    return Message("there is no {entity} {name}", "{entity} {name} 不存在", entity=Term("entity", entity), name=name)
 
 
 def _named(tx: OperatorTransaction, table: Table, entity: str, name: Any) -> Row:
@@ -79,7 +90,18 @@ def _named(tx: OperatorTransaction, table: Table, entity: str, name: Any) -> Row
     if isinstance(name, str) and "\0" not in name:  # PostgreSQL rejects NUL in parameters
         row = tx.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
     if name == "":
-        raise ValidationError([((entity,), f"must not be empty: give the {entity}'s name")])
+        raise ValidationError(
+            [
+                (
+                    (entity,),
+                    Message(
+                        "must not be empty: give the {entity}'s name",
+                        "不能为空，请填写{entity}名称",
+                        entity=Term("entity", entity),
+                    ),
+                )
+            ]
+        )
     if row is None:
-        raise ValidationError([((entity,), f"there is no {entity} {name}")])
+        raise ValidationError([((entity,), not_found(entity, name))])
     return dict(row)

@@ -29,6 +29,7 @@ from cloudconsole.operator.entities.references import (
 )
 from cloudconsole.operator.entity_models import Resource, parse_model, resource_errors
 from cloudconsole.operator.errors import FieldError, OperatorError
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.quota_check import check_quotas
 from cloudconsole.operator.resource_and_price_rules import disabled_error
 from cloudconsole.operator.rows_and_records import Record, Row
@@ -127,7 +128,7 @@ class Resources(EntityType):
     def _live(self, tx: OperatorTransaction, key: str) -> Row:
         current = self._require(tx, key)
         if current["ended_at"] is not None and current["ended_at"] <= tx.now:
-            raise OperatorError(f"resource {key} has already ended")
+            raise OperatorError(Message("resource {key} has already ended", "资源 {key} 已结束", key=key))
         return current
 
     def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
@@ -195,7 +196,7 @@ class Nodes(EntityType):
             self._reject_duplicate_name(tx, before, after)
         elif before is not None:
             users = {"price": (tables.prices, "node_id"), "resource": (tables.resources, "node_id")}
-            reject_if_referenced(tx, f"the node {before['name']}", users, before["id"])
+            reject_if_referenced(tx, "node", before["name"], users, before["id"])
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if before is not None and after is None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, delete, insert, select
 
-from cloudconsole.core.identity_urls_and_projects import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.entities.accounts import (
@@ -18,6 +17,8 @@ from cloudconsole.operator.entities.fields_and_filters import Filter, name_filte
 from cloudconsole.operator.entities.references import reject_if_referenced
 from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.errors import ValidationError
+from cloudconsole.operator.fields import parse_project
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -56,15 +57,15 @@ class Tenants(EntityType):
                 "domain": (tables.domains, "tenant_id"),
                 "URL": (tables.urls, "tenant_id"),
             }
-            reject_if_referenced(tx, f"the tenant {before['name']}", users, before["id"])
+            reject_if_referenced(tx, "tenant", before["name"], users, before["id"])
         if before is not None and after is not None and after["disabled"] and not before["disabled"]:
             reject_removing_last_operator(tx, tables.accounts.c.tenant_id == before["id"])
 
     def _is_project(self, _tx: OperatorTransaction, project: str) -> ColumnElement[bool]:
         try:
-            return self.table.c.project == normalise_project(project)
+            return self.table.c.project == parse_project(project)
         except ValueError as problem:
-            raise ValidationError([(("project",), str(problem))]) from None
+            raise ValidationError([(("project",), problem.args[0])]) from None
 
     def _reject_duplicate_project(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
         columns, project = self.table.c, after["project"]
@@ -72,7 +73,9 @@ class Tenants(EntityType):
             return
         other = tx.connection.scalar(select(columns.name).where(columns.project == project))
         if other is not None:
-            raise ValidationError([(("project",), f"already belongs to the tenant {other}")])
+            raise ValidationError(
+                [(("project",), Message("already belongs to the tenant {tenant}", "已属于租户 {tenant}", tenant=other))]
+            )
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         connection = tx.connection
