@@ -2,6 +2,7 @@
 
 from datetime import UTC
 
+from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.admin_ui.templating import Renderer
 
-Renderer(UTC, "UTC", "USD")
+Renderer(UTC, "UTC", "USD", SystemClock())

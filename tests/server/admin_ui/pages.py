@@ -11,13 +11,14 @@ from cloudconsole.server.commands.admin.accounts import VERBS
 from tests.harness import FORM, ApiClient, InProcessTransport, Reply
 
 SIGN_IN: Final = "/admin/sign-in/"
+LANGUAGE: Final = "/admin/language/"
 _VERBS: Final = {
     entity.name: [one for one in (*entity.verbs, *(VERBS if entity is ACCOUNTS else ())) if one not in ("show", "list")]
     for entity in ENTITY_TYPES
 }
 
 POSTS: Final = [f"/admin/{name}/{verb}/" for name, verbs in _VERBS.items() for verb in verbs] + ["/admin/sign-out/"]
-"""Paths that change something, except the sign-in."""
+"""Paths that change something, except the sign-in and the language."""
 
 GETS: Final = [
     "/admin/",
@@ -87,12 +88,16 @@ class Page:
         parser.feed(self.html)
         parser.close()
         root = parser.tree.close()
+        self.root = root
         self.tags = [(element.tag, element.attrib) for element in root.iter()]
         self.links = [attributes["href"] for tag, attributes in self.tags if tag == "a" and "href" in attributes]
         self.text = _text(root)
         self._headings = [_text(heading) for heading in root.iter("h1")]
         by_id = {element.attrib["id"]: element for element in root.iter() if "id" in element.attrib}
-        self.forms = [_form(element, by_id) for element in root.iter("form")]
+        forms = [_form(element, by_id) for element in root.iter("form")]
+        self.forms = [form for form in forms if form.action != LANGUAGE]
+        """All but the choice of the language, which every page has."""
+        (self.language_form,) = [form for form in forms if form.action == LANGUAGE]
         alerts = [element for element in root.iter() if element.get("role") == "alert"]
         lines = "".join(alerts[0].itertext()).split("\n") if alerts else []
         self.problems = [" ".join(line.split()) for line in lines if line.strip()]

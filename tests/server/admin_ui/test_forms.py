@@ -12,7 +12,7 @@ from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.sessions import MAX_FORM
 from cloudconsole.store.tables import accounts, login_failures, news, operator_audit, quotas, tenants, urls
 from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
-from tests.server.admin_ui.pages import GETS, POSTS, Operator, Page
+from tests.server.admin_ui.pages import GETS, LANGUAGE, POSTS, Operator, Page
 from tests.server.http.helpers import rows, stored_bytes
 from tests.stores import opened, write_transaction
 
@@ -33,7 +33,7 @@ def test_path_lists_match_the_routes(transport: InProcessTransport) -> None:
     gets = {path for path, methods in pages.routes.items() if "GET" in methods}
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}
     assert gets == {*GETS, "/admin/sign-in/"}
-    assert posts == {*POSTS, "/admin/sign-in/"}
+    assert posts == {*POSTS, "/admin/sign-in/", LANGUAGE}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_all_problems_appear_at_fields_and_in_summary(operator: Operator) -> Non
     }
     assert page.problems == [
         "Nothing was changed: 5 problems",
-        "Id: must be 1 to 64 digits",
+        "ID: must be 1 to 64 digits",
         "Name: is missing",
         "Cores: must be a whole number",
         "RAM: must be at least 1",

@@ -161,7 +161,7 @@ def test_page_after_a_removed_key_is_reported(operator: Operator) -> None:
 def test_states_are_shown(operator: Operator) -> None:
     form = operator.get("/admin/news/add/").form("/add/")
     operator.send(form, title="T", url="https://n.example/", date="2027-01-01T00:00")
-    assert "still to appear" in operator.get("/admin/news/").text
+    assert "scheduled" in operator.get("/admin/news/").text
     assert "not in service" in operator.get("/admin/domain/").text
     assert "ended" in operator.get("/admin/resource/one/?key=i-d0000005").text
 
@@ -217,7 +217,7 @@ def test_news_preview_shows_tenant_view_without_saving(operator: Operator, data:
     assert "2027-01-01 10:00:00 <b>A & B</b>" in page.text
     assert (rows(data, tables.news), rows(data, tables.operator_audit)) == before
     page = operator.send(page.form("/add/"))
-    assert page.heading == "News item 11 still to appear"
+    assert page.heading == "News item 11 scheduled"
 
 
 def test_preview_of_a_change_is_not_saved(operator: Operator, data: Path) -> None:
@@ -280,7 +280,7 @@ def entries_on(page: Page) -> int:
     [
         ("resource/?tenant=nobody", {"tenant": "there is no tenant nobody"}),
         ("audit/?since=yesterday", {"since": "must be a time, such as 2026-01-31T08:00:00Z"}),
-        ("audit/?log=access&subject=x", {"subject": "access audit entries have no subject: use Who"}),
+        ("audit/?log=access&subject=x", {"subject": "logins have no subject: use Actor"}),
     ],
 )
 def test_invalid_search_is_explained(operator: Operator, path: str, problem: dict[str, str]) -> None:

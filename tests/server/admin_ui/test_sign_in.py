@@ -100,7 +100,7 @@ def test_all_failed_sign_ins_look_alike(anonymous: Operator, data: Path) -> None
 def test_incomplete_sign_in_form_is_shown_again(anonymous: Operator, missing: str) -> None:
     fields = {"username": "operator", "password": "console-operator", missing: ""}
     page = anonymous.send(anonymous.get("/admin/").form(SIGN_IN), **fields)
-    assert (page.status, f"The field '{missing}' is required." in page.text) == (400, True)
+    assert (page.status, f"Enter your {missing}." in page.text) == (400, True)
 
 
 def test_throttle_shared_with_tenant_logins_shows_the_wait(anonymous: Operator, anonymous_client: ApiClient) -> None:

@@ -17,16 +17,16 @@ PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
     [
         (
             "quota/one/?key=demo",
-            ["Cloud hosts", "RAM (MB)", "Disks and snapshots (GB)", "Size of an injected file (bytes)"],
+            ["Instances", "RAM (MB)", "Volumes and snapshots (GB)", "Size of an injected file (bytes)"],
         ),
-        ("quota/one/?key=demo", ["default 10; instances on the command line", "Compute", "Storage", "Network"]),
-        ("resource/add/", ["Load balancer", "Floating IP", "RAM (MB)", "For cloud hosts"]),
+        ("quota/one/?key=demo", ["Default: 10", "Compute", "Storage", "Network"]),
+        ("resource/add/", ["Load balancer", "Floating IP", "RAM (MB)", "For instances"]),
         ("price/add/", ["Per GB of RAM", "Price (CNY per hour)"]),
-        ("account/add/", ["Repeat the password"]),
-        ("account/one/?key=demo", ["Forget failed logins"]),
+        ("account/add/", ["Repeated password"]),
+        ("account/one/?key=demo", ["Unlock account"]),
         ("url/one/?key=url-d3m0l1nk", ["URL url-d3m0l1nk"]),
         ("news/one/?key=3", ["News item 3"]),
-        ("resource/", ["Cloud disk", "Security group"]),
+        ("resource/", ["Volume", "Security group"]),
     ],
 )
 def test_pages_use_tenant_wording_and_units(operator: Operator, path: str, labels: list[str]) -> None:
@@ -41,7 +41,7 @@ def test_optional_fields_are_marked(operator: Operator) -> None:
 
 def test_list_shows_only_the_main_columns(operator: Operator) -> None:
     columns = re.findall(r'role="columnheader"[^>]*>([^<]*)<', operator.get("/admin/domain/").html)
-    assert columns == ["Id", "Tenant", "Name", "Service areas", "Service type", "Status"]
+    assert columns == ["ID", "Tenant", "Domain name", "Service areas", "Service type", "Status"]
     assert "Injected" not in operator.get("/admin/quota/").text
 
 
@@ -53,7 +53,7 @@ def test_only_an_error_page_shows_the_request_id(operator: Operator) -> None:
 
 
 def test_prices_are_described_in_words_and_local_time(operator_in_shanghai: Operator) -> None:
-    name = "GB of a cloud disk on hk-1, from 2025-01-01 08:00"
+    name = "GB of a volume on hk-1, from 2025-01-01 08:00"
     page = operator_in_shanghai.get("/admin/price/")
     assert (name in page.text, "EUR per hour" in page.text, PRICE in page.text) == (True, True, False)
     assert operator_in_shanghai.get(f"/admin/price/one/?key={PRICE}").heading == f"Price: {name}"
@@ -82,7 +82,7 @@ def test_list_shows_which_prices_are_in_force(operator: Operator) -> None:
 @pytest.mark.parametrize(("start", "badge"), [("2025-01-01", ""), ("2026-01-01", " in force")])
 def test_page_of_a_price_shows_whether_it_is_in_force(operator: Operator, start: str, badge: str) -> None:
     page = operator.get(f"/admin/price/one/?key=volume/gb/{start}T00:00:00Z/hk-1")
-    assert page.heading == f"Price: GB of a cloud disk on hk-1, from {start} 00:00{badge}"
+    assert page.heading == f"Price: GB of a volume on hk-1, from {start} 00:00{badge}"
 
 
 def test_page_of_an_operator_links_to_the_changes_of_and_by_it(operator: Operator) -> None:
@@ -96,8 +96,8 @@ def test_page_of_an_operator_links_to_the_changes_of_and_by_it(operator: Operato
 @pytest.mark.parametrize(
     ("fields", "name"),
     [
-        ({"kind": "instance", "unit": "each", "type": "m1/50%"}, "Cloud host of the flavor m1/50%"),
-        ({"kind": "volume", "unit": "gb", "type": "ssd", "node": "hk-1"}, "GB of a cloud disk of the type ssd on hk-1"),
+        ({"kind": "instance", "unit": "each", "type": "m1/50%"}, "Instance of the flavor m1/50%"),
+        ({"kind": "volume", "unit": "gb", "type": "ssd", "node": "hk-1"}, "GB of a volume of the type ssd on hk-1"),
     ],
 )
 def test_price_of_a_type_shows_the_type_name(operator: Operator, fields: dict[str, str], name: str) -> None:
@@ -105,7 +105,7 @@ def test_price_of_a_type_shows_the_type_name(operator: Operator, fields: dict[st
     form = operator.get("/admin/price/add/").forms[1]
     operator.send(form, **fields, price="1", **{"from": "2027-01-01T00:00"})
     page = operator.get("/admin/price/?type=" + quote(fields["type"]))
-    assert (name in page.text, page.text.count("still to come")) == (True, 1)
+    assert (name in page.text, page.text.count("scheduled")) == (True, 1)
     (key,) = (each for each in page.links if "/price/one/" in each)
     assert operator.get(key).heading.startswith(f"Price: {name}")
     assert operator.get(key).forms[1].fields["type"] == fields["type"]
@@ -163,10 +163,10 @@ def test_overview_shows_latest_changes_and_upcoming_news(operator: Operator) -> 
     page = operator.get("/admin/")
     assert "2027-01-01 00:00:00 Sooner 2028-01-01 00:00:00 Later" in page.text
     assert "Never" not in page.text
-    assert page.text.index("web:operator: news.disable 13") < page.text.index("web:operator: news.add 11")
+    assert page.text.index("web:operator: Disable news item 13") < page.text.index("web:operator: Add news item 11")
     for number in range(10):
         operator.send(operator.get("/admin/tenant/add/").form("/add/"), name=f"t{number}")
-    assert "news." not in operator.get("/admin/").text
+    assert "news item 11" not in operator.get("/admin/").text
 
 
 def test_filters_are_expanded_when_one_is_set(operator: Operator) -> None:
@@ -192,6 +192,6 @@ def test_audit_log_shows_labelled_values_before_and_after(operator: Operator) ->
 def test_notice_names_prices_and_quotas_as_their_pages_do(operator: Operator) -> None:
     form = operator.get("/admin/price/add/").form("/add/")
     page = operator.send(form, kind="volume", unit="gb", price="1", **{"from": "2027-01-01T00:00"})
-    assert "Price GB of a cloud disk, from 2027-01-01 00:00: added" in page.text
+    assert "Price GB of a volume, from 2027-01-01 00:00: added" in page.text
     page = operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="5")
     assert "Quotas for demo: changed" in page.text

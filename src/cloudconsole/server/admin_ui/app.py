@@ -7,10 +7,10 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
-from cloudconsole.server.admin_ui.page_services import PageServices
+from cloudconsole.server.admin_ui.page_services import NOT_FOUND, PageServices
 from cloudconsole.server.admin_ui.row_actions import RowActionView, row_actions_for
 from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
-from cloudconsole.server.admin_ui.templating import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
+from cloudconsole.server.admin_ui.templating import AUDIT_PATH, LANGUAGE_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
 from cloudconsole.server.admin_ui.views.audit import AuditView
 from cloudconsole.server.admin_ui.views.create import CreateView
 from cloudconsole.server.admin_ui.views.detail import DetailView
@@ -26,18 +26,23 @@ from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.layout import ADMIN_UI, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.errors import ApiError, LoginRequired, NotFound, Unavailable
+from cloudconsole.spec.i18n import Text
 
 _TITLES: Final = {
-    400: "Bad request",
-    403: "Forbidden",
-    404: "Not found",
-    405: "Method not allowed",
-    413: "Request too large",
-    415: "Unsupported media type",
-    500: "Something went wrong",
-    503: "Service unavailable",
+    400: Text("Bad request", "请求无效"),
+    403: Text("Forbidden", "禁止访问"),
+    404: NOT_FOUND,
+    405: Text("Method not allowed", "不支持的请求方法"),
+    413: Text("Request too large", "请求过大"),
+    415: Text("Unsupported media type", "不支持的内容类型"),
+    500: Text("Something went wrong", "出错了"),
+    503: Text("Service unavailable", "服务不可用"),
 }
-_OUTCOME_UNKNOWN: Final = "If you sent a change, the audit log shows whether it was made."
+_REJECTED: Final = Text("Rejected", "请求被拒绝")
+_OUTCOME_UNKNOWN: Final = Text(
+    " If you sent a change, the audit log shows whether it was made.",
+    "如果您提交了更改，可在审计日志中查看是否已生效。",
+)
 
 
 class AdminUi:
@@ -52,7 +57,7 @@ class AdminUi:
         metrics: WorkerMetrics,
     ) -> None:
         self._sessions = OperatorSessions(sessions, tokens, clock)
-        self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency)
+        self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency, clock)
         self._executor = DatabaseExecutor(
             settings.store, activity, clock, settings.zone, metrics, settings.password_policy
         )
@@ -65,6 +70,7 @@ class AdminUi:
                 "POST": Route(OPERATOR_LOGIN, self._sign_in.sign_in),
             },
             SIGN_OUT_PATH: {"POST": Route(OPERATOR_LOGOUT, self._sign_in.sign_out)},
+            LANGUAGE_PATH: {"POST": _route(self._sign_in.choose_language)},
             AUDIT_PATH: {"GET": _route(AuditView(self._context).show)},
         }
         for entity in ENTITY_TYPES:
@@ -92,23 +98,23 @@ class AdminUi:
         visit = await self._sessions.find(request)
         if visit is None:
             raise NotFound
-        return self._context.not_found(request, visit, NotFound().message("en"))
+        return self._context.not_found(request, visit, NotFound.text)
 
     def error_page(self, error: ApiError, request: Request) -> Response:
         """Render an API error as a page."""
         if isinstance(error, LoginRequired):
             return self._sign_in.send_there(request)
-        words = error.message("en")
+        problem = Text(error.message("en"), error.message("zh"))
         if isinstance(error, Unavailable) and request.method == "POST":
-            words = f"{words} {_OUTCOME_UNKNOWN}"
+            problem = Text(*(text + more for text, more in zip(problem, _OUTCOME_UNKNOWN, strict=True)))
         return self._renderer.page(
             "error.html",
             request,
             status=error.code,
             headers=error_headers(error),
             visit=None,
-            title=_TITLES.get(error.code, "Rejected"),
-            words=words,
+            title=_TITLES.get(error.code, _REJECTED),
+            problem=problem,
             code=error.code,
         )
 

@@ -8,21 +8,26 @@ from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
 from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.entities.fields_and_filters import InputField, InputType
+from cloudconsole.operator.messages import Message, with_article
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.server.admin_ui.database import ACTOR_PREFIX
+from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.messages import MESSAGES
+from cloudconsole.server.admin_ui.names import ENTITIES, title_of
 from cloudconsole.server.admin_ui.row_actions import ENDED
 from cloudconsole.server.admin_ui.templating import link
+from cloudconsole.spec.i18n import Text
 
 IN_FORCE: Final = "in force"
 
 
 class Column(NamedTuple):
     name: str
-    label: str
+    label: Label
     shape: InputType
     is_limit: bool = False
-    unit: str = ""
+    unit: Label = ""
     is_choice: bool = False
 
 
@@ -81,48 +86,58 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     return states
 
 
-def add_links_for(entity: EntityType, key: str) -> list[tuple[str, str]]:
+def add_links_for(entity: EntityType, key: str) -> list[tuple[Label, str]]:
     """Return labels and links of the entities that can be added to this one."""
     return [
-        (words, link(f"{name}/add/", **{entity.name: key})) for name, words in _ADDED_TO.get(entity.name, {}).items()
+        (
+            Message(*MESSAGES["list.add"], entity=_with_article(name)),
+            link(f"{name}/add/", **{entity.name: key}),
+        )
+        for name in _ADDED_TO.get(entity.name, ())
     ]
 
 
-_ADDED_TO: Final = {
-    "tenant": {
-        "account": "Add an account",
-        "resource": "Add a resource",
-        "domain": "Add a domain",
-        "url": "Add a URL",
-    },
-    "node": {"resource": "Add a resource", "price": "Add a price"},
-}
+def _with_article(name: str) -> Text:
+    one = ENTITIES[name].one
+    return Text(with_article(one.en), one.zh)
 
 
-def related_links_for(entity: EntityType, key: str, record: Record) -> list[tuple[str, str]]:
+_ADDED_TO: Final = {"tenant": ("account", "resource", "domain", "url"), "node": ("resource", "price")}
+
+
+def related_links_for(entity: EntityType, key: str, record: Record) -> list[tuple[Label, str]]:
     """Return labels and links of related pages."""
-    links: list[tuple[str, str]] = []
+    links: list[tuple[Label, str]] = []
+    if entity.name == "tenant":
+        links.append((_ITS_QUOTAS, link("quota/one/", key=key)))
+    if entity.name == "quota":
+        links.append((_THE_TENANT, link("tenant/one/", key=key)))
     if entity.name in ("tenant", "quota"):
-        links += [(plural, link(f"{name}/", tenant=key)) for name, plural in _OF_TENANTS.items()]
-        other = ("quotas", "quota") if entity.name == "tenant" else ("tenant", "tenant")
-        links.insert(
-            0, (f"its {other[0]}" if other[0] == "quotas" else "the tenant", link(f"{other[1]}/one/", key=key))
-        )
+        links += [(label, link(f"{name}/", tenant=key)) for name, label in _OF_TENANTS.items()]
     if entity.name == "node":
-        links += [("its resources", link("resource/", node=key)), ("its prices", link("price/", node=key))]
+        links += [(_OF_TENANTS["resource"], link("resource/", node=key)), (_ITS_PRICES, link("price/", node=key))]
     for name in ("tenant", "node"):
         if entity.name not in (name, "quota") and record.get(name) is not None:
-            links.append((f"{name} {record[name]}", link(f"{name}/one/", key=record[name])))
+            one = ENTITIES[name].one
+            entity_text = Text(title_of(one.en), one.zh)
+            label = Message("{entity} {key}", "{entity} {key}", entity=entity_text, key=record[name])
+            links.append((label, link(f"{name}/one/", key=record[name])))
     if entity.name == "account":
-        links.append(("its logins", link("audit/", log="access", actor=key)))
+        links.append((_ITS_LOGINS, link("audit/", log="access", actor=key)))
         if record["role"] == "operator":
-            links.append(("changes made by this account in the admin UI", link("audit/", actor=f"{ACTOR_PREFIX}{key}")))
-    return [*links, ("changes to it in the audit log", link("audit/", subject=key, change=f"{entity.name}."))]
+            links.append((_ITS_CHANGES, link("audit/", actor=f"{ACTOR_PREFIX}{key}")))
+    return [*links, (_CHANGES_TO_IT, link("audit/", subject=key, change=f"{entity.name}."))]
 
 
+_ITS_QUOTAS: Final = Text("Quotas", "配额")
+_THE_TENANT: Final = Text("Tenant", "所属租户")
 _OF_TENANTS: Final = {
-    "account": "its accounts",
-    "resource": "its resources",
-    "domain": "its domains",
-    "url": "its URLs",
+    "account": Text("Accounts", "账户"),
+    "resource": Text("Resources", "资源"),
+    "domain": Text("Domains", "加速域名"),
+    "url": Text("URLs", "常用 URL"),
 }
+_ITS_PRICES: Final = Text("Prices", "价格")
+_ITS_LOGINS: Final = Text("Logins", "登录记录")
+_ITS_CHANGES: Final = Text("Changes made by this account", "此账户的操作")
+_CHANGES_TO_IT: Final = Text("Audit log", "审计日志")

@@ -8,26 +8,29 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from cloudconsole.core.resources import NODELESS, UNLIMITED
+from cloudconsole.core.resources import NODELESS, PRICED_UNITS, UNLIMITED
 from cloudconsole.operator.entities import DOMAINS, ENTITY_TYPES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.fields_and_filters import InputField
 from cloudconsole.operator.errors import Path
 from cloudconsole.operator.resource_and_price_rules import SIZES, sizes_of
 from cloudconsole.operator.rows_and_records import Record, json_text
+from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import group_of, help_of, label_of, unit_of
+from cloudconsole.spec.i18n import Text
 
 Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "limit", "password"]
 
 UNLIMITED_SUFFIX: Final = ".unlimited"
 """Suffix of the checkbox beside a limit."""
 
+_UNITS_BY_KIND: Final = msgspec.json.encode(PRICED_UNITS).decode()
 _REFERRED: Final = frozenset(entity.name for entity in ENTITY_TYPES if entity.name in ("tenant", "node"))
 
 
 class FormField(NamedTuple):
     name: str
-    label: str
-    help: str
+    label: Label
+    help: Label
     kind: Kind
     path: Path = ()
     """Path of its value in a record."""
@@ -37,10 +40,12 @@ class FormField(NamedTuple):
     default: str = ""
     suggests: str | None = None
     """Entity type whose names are suggested."""
-    unit: str = ""
-    group: str = ""
+    unit: Label = ""
+    group: Label = ""
     is_list: bool = False
     """Whether its JSON must be a list."""
+    units: str = ""
+    """The units by which each kind is priced, as JSON, for the choice of a price's unit."""
 
 
 @cache
@@ -57,38 +62,29 @@ def edit_fields(entity: EntityType, record: Record) -> tuple[FormField, ...]:
         inputs = [given for given in inputs if given.name not in lacks]
     # Not required here: missing fields stay unchanged, and the field rejects an empty value itself.
     return tuple(
-        control._replace(
-            is_required=False,
-            help=control.help if control.may_be_nothing else _without_default(control),
-            group="" if entity is RESOURCES else control.group,
-        )
-        for control in _fields(entity, inputs)
+        control._replace(is_required=False, group="" if entity is RESOURCES else control.group)
+        for control in _fields(entity, inputs, is_new=False)
     )
 
 
-def _without_default(control: FormField) -> str:
-    """Return the help without its default, which applies to new records only."""
-    return re.sub(r" \(default: [^)]*\)$", "", control.help)
-
-
-def _fields(entity: EntityType, inputs: Iterable[InputField]) -> tuple[FormField, ...]:
+def _fields(entity: EntityType, inputs: Iterable[InputField], *, is_new: bool = True) -> tuple[FormField, ...]:
     fields: list[FormField] = []
     for given in inputs:
         if entity is DOMAINS and given.name == "originConfig":
             fields += _ORIGIN
         elif entity is QUOTAS:
-            fields.append(_field(entity, given)._replace(kind="limit"))
+            fields.append(_field(entity, given, is_new=is_new)._replace(kind="limit"))
         else:
-            fields.append(_field(entity, given))
+            fields.append(_field(entity, given, is_new=is_new))
     return tuple(fields)
 
 
-def _field(entity: EntityType, given: InputField) -> FormField:
+def _field(entity: EntityType, given: InputField, *, is_new: bool) -> FormField:
     kind: Kind = "choice" if given.choices else given.shape
     return FormField(
         given.name,
         label_of(given.name, entity.name),
-        help_of(entity.name, given),
+        help_of(entity.name, given, is_new=is_new),
         kind,
         (given.name,),
         given.is_required,
@@ -99,6 +95,7 @@ def _field(entity: EntityType, given: InputField) -> FormField:
         unit_of(entity.name, given.name),
         group_of(entity.name, given.name),
         is_list=kind == "json",
+        units=_UNITS_BY_KIND if (entity.name, given.name) == ("price", "unit") else "",
     )
 
 
@@ -108,12 +105,12 @@ def _default(given: InputField) -> str:
     return str(given.default) if given.choices and given.default else ""
 
 
-_OF_ORIGIN: Final = "Origin"
+_OF_ORIGIN: Final = Text("Origin", "源站")
 _ORIGIN: Final = (
     FormField(
         "originConfig.originIps",
         label_of("originIps"),
-        "addresses of the origin's servers, one per line",
+        Text("Addresses of the origin's servers, one per line.", "源站服务器的 IP 地址，每行一个。"),
         "lines",
         ("originConfig", "originIps"),
         group=_OF_ORIGIN,
@@ -121,7 +118,7 @@ _ORIGIN: Final = (
     FormField(
         "originConfig.originDomainName",
         label_of("originDomainName"),
-        "domain name of the origin, if any",
+        Text("Domain name of the origin; empty if there is none.", "源站的域名；没有时留空。"),
         "text",
         ("originConfig", "originDomainName"),
         may_be_nothing=True,
@@ -130,7 +127,7 @@ _ORIGIN: Final = (
     FormField(
         "originConfig.advOriginConfigs",
         label_of("advOriginConfigs"),
-        "any JSON; empty if not needed",
+        Text("Any JSON; empty if not needed.", "任意 JSON；不需要时留空。"),
         "json",
         ("originConfig", "advOriginConfigs"),
         may_be_nothing=True,

@@ -10,6 +10,7 @@ from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import DOMAINS, EntityType
 from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError, Path, ValidationError, format_path
 from cloudconsole.operator.invalid_placeholder import UnreadableValue
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
 from cloudconsole.operator.rows_and_records import Record, json_text
 from cloudconsole.server.admin_ui.fields import (
@@ -20,22 +21,34 @@ from cloudconsole.server.admin_ui.fields import (
     value_at,
     was_submitted,
 )
-from cloudconsole.server.admin_ui.labels import choice_label, label_of
+from cloudconsole.server.admin_ui.i18n import Label
+from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.names import choice_name
+from cloudconsole.spec.i18n import Text
 
-STALE_FORM: Final = "You signed in again after this page was loaded, and nothing was changed: send it once more."
+STALE_FORM: Final = Text(
+    "You signed in again after this page was loaded, and nothing was changed: send it once more.",
+    "此页面打开后您重新登录过，未做任何更改，请再次提交。",
+)
+_CURRENT_VALUE: Final = ("Current value: {value}", "当前值：{value}")
+_CHANGED_BY_OTHERS: Final = Text("Changed by someone else", "已被他人修改")
+_UNLIMITED: Final = Text("unlimited", "不限")
+_NONE: Final = Text("none", "无")
 
 
 class Problem(NamedTuple):
-    text: str
+    text: Label
     field_id: str | None = None
     """Id of the field, if it concerns one."""
+    label: Label = ""
+    """Label of the field."""
 
 
 class Problems(NamedTuple):
     """Problems of a submitted form."""
 
     all: tuple[Problem, ...] = ()
-    of_fields: Mapping[str, str] = {}
+    of_fields: Mapping[str, tuple[Label, ...]] = {}
     """Messages by field name."""
     may_be_forced: bool = False
 
@@ -43,10 +56,10 @@ class Problems(NamedTuple):
 class BoundField(NamedTuple):
     definition: FormField
     text: str
-    problem: str | None = None
-    conflict: str | None = None
+    problems: tuple[Label, ...] = ()
+    conflict: Label = ""
     """How another operator's change concerns this field."""
-    note: str | None = None
+    note: Label = ""
     number: str = ""
     """Number typed beside a ticked "unlimited"."""
 
@@ -65,8 +78,8 @@ class BoundField(NamedTuple):
     @property
     def described_by(self) -> str:
         """Ids for aria-describedby."""
-        parts = {"help": self.definition.help, "note": self.note, "conflict": self.conflict, "problem": self.problem}
-        return " ".join(f"{self.id}-{part}" for part, text in parts.items() if text is not None and text != "")
+        parts = {"help": self.definition.help, "note": self.note, "conflict": self.conflict, "problem": self.problems}
+        return " ".join(f"{self.id}-{part}" for part, text in parts.items() if text)
 
 
 def field_id(control: FormField) -> str:
@@ -91,7 +104,7 @@ def submitted_fields(controls: Iterable[FormField], fields: Mapping[str, str], p
         BoundField(
             control,
             "" if control.kind == "password" else submitted_value(control, fields),
-            problems.of_fields.get(control.name),
+            problems.of_fields.get(control.name, ()),
             number=fields.get(control.name, "") if control.kind == "limit" else "",
         )
         for control in controls
@@ -102,26 +115,25 @@ def record_fields(controls: Iterable[FormField], record: Record, zone: tzinfo) -
     return [BoundField(control, display_value(control, value_at(record, control.path), zone)) for control in controls]
 
 
-def submitted_texts(text: str) -> Problems:
+def submitted_texts(text: Text) -> Problems:
     return Problems((Problem(text),))
 
 
 def form_problems(error: OperatorError, controls: Sequence[FormField]) -> Problems:
     """Assign the errors to the fields of a form."""
     if not isinstance(error, ValidationError):
-        text = str(error)
-        return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(error, OverridableError))
+        return Problems((Problem(error.message),), may_be_forced=isinstance(error, OverridableError))
     problems: list[Problem] = []
-    of_fields: dict[str, str] = {}
+    of_fields: dict[str, tuple[Label, ...]] = {}
     for finding in sorted(error.errors, key=partial(_position, controls)):
         control = _control_of(finding, controls)
         if control is None:
             path, message = finding
-            problems.append(Problem(f"{label_of(str(path[0]))}: {message}" if path else message))
+            problems.append(Problem(message, label=label_of(str(path[0])) if path else ""))
         else:
             text = _inner_text(control, finding)
-            problems.append(Problem(f"{control.label}: {text}", field_id(control)))
-            of_fields[control.name] = "; ".join(filter(None, (of_fields.get(control.name), text)))
+            problems.append(Problem(text, field_id(control), control.label))
+            of_fields[control.name] = (*of_fields.get(control.name, ()), text)
     return Problems(tuple(problems), of_fields)
 
 
@@ -137,14 +149,20 @@ def _control_of(finding: FieldError, controls: Sequence[FormField]) -> FormField
     return max(around, key=lambda control: len(control.path), default=None)
 
 
-def _inner_text(control: FormField, finding: FieldError) -> str:
+def _inner_text(control: FormField, finding: FieldError) -> Label:
     path, message = finding
     inner: Path = path[len(control.path) :]
     if not inner:
         return message
     if control.kind == "lines" and isinstance(inner[0], int):
-        return f"line {inner[0] + 1}: {message}"
-    return f"{format_path(inner)}: {message}"
+        return _within("line {place}: {problem}", "第 {place} 行：{problem}", inner[0] + 1, message)
+    return _within("{place}: {problem}", "{place}：{problem}", format_path(inner), message)
+
+
+def _within(en: str, zh: str, place: object, problem: str) -> Label:
+    if isinstance(problem, Message):
+        return Message(en, zh, place=place, problem=problem)
+    return en.format(place=place, problem=problem)
 
 
 Fields = Mapping[str, str]
@@ -202,12 +220,12 @@ def _value(control: FormField, text: str) -> Any:
     try:
         return _read(control, text)
     except ValueError as problem:
-        return UnreadableValue(str(problem))
+        return UnreadableValue(problem.args[0] if problem.args else str(problem))
 
 
 def _read(control: FormField, text: str) -> Any:
     if text == BOTH:
-        raise ValueError("enter a number or tick unlimited, not both")
+        raise ValueError(Message("enter a number or tick unlimited, not both", "请填写数字或勾选“不限”，不能同时选择"))
     # Spaces around a name or title are typed or pasted by mistake; existing names may have them.
     if control.kind == "text" and (control.suggests is None or text.isspace()):
         text = text.strip()
@@ -247,16 +265,17 @@ def merged_fields(controls: Sequence[FormField], fields: Fields, record: Record,
     for field, typed in zip(record_fields(controls, record, zone), typed_fields, strict=True):
         is_edited = field.definition.name in edited and typed.text != field.text
         has_changed = marks.get(field.definition.name) != _mark(field.text)
-        conflict = f"Current value: {_current_value(field)}" if is_edited else "Changed by someone else"
+        current = Message(*_CURRENT_VALUE, value=_current_value(field))
+        conflict: Label = current if is_edited else _CHANGED_BY_OTHERS
         text = typed.text if is_edited else field.text
-        merged.append(field._replace(text=text, conflict=conflict if has_changed else None))
+        merged.append(field._replace(text=text, conflict=conflict if has_changed else ""))
     return merged
 
 
-def _current_value(field: BoundField) -> str:
+def _current_value(field: BoundField) -> object:
     if field.definition.kind == "limit" and field.is_unlimited:
-        return "unlimited"
-    return str(choice_label(field.text, field.definition.name)) or "none"
+        return _UNLIMITED
+    return choice_name(field.text, field.definition.name) or _NONE
 
 
 def _marks(fields: Fields) -> dict[str, str]:

@@ -1,162 +1,249 @@
-"""Display names of fields, values and units; submitted values are unchanged."""
+"""Labels, help texts, units and groups of fields, and names of prices, in both languages."""
 
 import re
 from collections.abc import Mapping
 from typing import Final
 
-from cloudconsole.operator.entities.fields_and_filters import InputField
+from cloudconsole.operator.entities.fields_and_filters import Filter, InputField
 from cloudconsole.operator.entities.prices import unescaped
+from cloudconsole.operator.messages import Message
+from cloudconsole.server.admin_ui.names import ENTITIES, QUOTAS, title_of
+from cloudconsole.spec.i18n import Text
 
 CURRENCY: Final = "¤"
 """Placeholder for the console's currency in a unit."""
 
-_FIELDS: Final = {
-    "advOriginConfigs": "Advanced origin settings",
-    "cname": "CNAME",
-    "from": "In force from",
-    "id": "Id",
-    "originDomainName": "Origin domain",
-    "originIps": "Origin IP addresses",
-    "project": "OpenStack project",
-    "ram": "RAM",
-    "url": "URL",
-    "vcpus": "Cores",
-    "visitControlRules": "Access control rules",
+_LABELS: Final[Mapping[str, Text]] = {
+    "address": Text("Address", "地址"),
+    "advOriginConfigs": Text("Advanced origin settings", "高级回源配置"),
+    "cacheBehaviors": Text("Cache behaviors", "缓存规则"),
+    "cname": Text("CNAME", "CNAME"),
+    "comment": Text("Comment", "备注"),
+    "date": Text("Date", "发布时间"),
+    "disabled": Text("Disabled", "已停用"),
+    "disk": Text("Disk", "系统盘"),
+    "enabled": Text("Enabled", "已启用"),
+    "ended": Text("Ended", "结束时间"),
+    "failures": Text("Failed logins", "登录失败次数"),
+    "from": Text("In force from", "生效时间"),
+    "id": Text("ID", "ID"),
+    "kind": Text("Kind", "种类"),
+    "language": Text("Language", "语言"),
+    "lines": Text("Lines", "行"),
+    "name": Text("Name", "名称"),
+    "node": Text("Node", "节点"),
+    "originConfig": Text("Origin", "源站"),
+    "originDomainName": Text("Origin domain", "源站域名"),
+    "originIps": Text("Origin IP addresses", "源站 IP 地址"),
+    "password": Text("Password", "密码"),
+    "password_again": Text("Repeated password", "确认密码"),
+    "pinned": Text("Pinned", "置顶"),
+    "price": Text("Price", "单价"),
+    "project": Text("OpenStack project", "OpenStack 项目"),
+    "queryStringSettings": Text("Query string settings", "查询参数设置"),
+    "ram": Text("RAM", "内存"),
+    "role": Text("Role", "角色"),
+    "resources": Text("Resources", "资源"),
+    "serviceAreas": Text("Service areas", "服务区域"),
+    "serviceType": Text("Service type", "业务类型"),
+    "sessions": Text("Sessions", "会话"),
+    "size": Text("Size", "容量"),
+    "started": Text("Started", "开始时间"),
+    "status": Text("Status", "部署状态"),
+    "tenant": Text("Tenant", "租户"),
+    "title": Text("Title", "标题"),
+    "type": Text("Type", "类型"),
+    "unit": Text("Unit", "计价单位"),
+    "url": Text("URL", "URL"),
+    "username": Text("Username", "用户名"),
+    "vcpus": Text("Cores", "核数"),
+    "visitControlRules": Text("Access control rules", "访问控制规则"),
+    "wrong": Text("Wrong counters", "错误计数"),
+    **{f"quota.{name}": label for name, label in QUOTAS.items()},
+    **{f"load.{name}s": Text(title_of(each.many.en), each.many.zh) for name, each in ENTITIES.items()},
+    "load.news": Text("News", "公告"),
+    "domain.name": Text("Domain name", "域名"),
+    "news.disabled": Text("Withdrawn", "已撤回"),
 }
-_QUOTAS: Final = {
-    "instances": "Cloud hosts",
-    "cores": "Cores",
-    "ram": "RAM",
-    "volumes": "Cloud disks",
-    "gigabytes": "Disks and snapshots",
-    "snapshots": "Snapshots",
-    "floating_ips": "Floating IPs",
-    "security_groups": "Security groups",
-    "security_group_rules": "Rules per security group",
-    "keypairs": "Key pairs",
-    "personality": "Injected files per host",
-    "personality_size": "Size of an injected file",
-    "image_meta": "Metadata items per image",
-    "server_meta": "Metadata items per host",
-}
-_QUOTA_GROUPS: Final = {
-    "Compute": ("instances", "cores", "ram"),
-    "Storage": ("volumes", "gigabytes", "snapshots"),
-    "Network": ("floating_ips", "security_groups", "security_group_rules"),
-    "Limits": ("keypairs", "personality", "personality_size", "image_meta", "server_meta"),
-}
-_GROUPS: Final[Mapping[tuple[str, str], str]] = {
-    **{("quota", name): group for group, names in _QUOTA_GROUPS.items() for name in names},
-    **{("resource", name): "For cloud hosts" for name in ("vcpus", "ram", "disk")},
-    ("resource", "node"): "For all but security groups and key pairs",
-    ("resource", "size"): "For cloud disks, snapshots and images",
-}
-_UNITS: Final[Mapping[tuple[str, str], str]] = {
-    ("quota", "ram"): "MB",
-    ("quota", "gigabytes"): "GB",
-    ("quota", "personality_size"): "bytes",
-    ("flavor", "ram"): "MB",
-    ("flavor", "disk"): "GB",
-    ("resource", "ram"): "MB",
-    ("resource", "disk"): "GB",
-    ("resource", "size"): "GB",
-    ("price", "price"): f"{CURRENCY} per hour",
-}
-_KIND_HELP: Final = "a cloud host is an instance on the command line, a cloud disk a volume"
-_HELPS: Final[Mapping[tuple[str, str], str]] = {
-    ("flavor", "vcpus"): "",
-    ("flavor", "ram"): "",
-    ("flavor", "disk"): "",
-    ("price", "kind"): _KIND_HELP,
-    (
-        "price",
-        "unit",
-    ): "cloud hosts are priced each, per core and per GB of RAM (vcpu and ram_gb on the command line); \
-images and cloud disks per GB; load balancers each",
-    ("price", "type"): "a flavor's name for cloud hosts that are priced each, a volume type's for cloud disks; \
-if empty, the price applies to all without a specific price",
-    ("price", "node"): "if empty, the price applies to all nodes without a specific price",
-    ("price", "price"): "for one unit, with at most nine decimals, such as 0.35",
-    ("resource", "kind"): _KIND_HELP,
-    **{("resource", name): "" for name in ("vcpus", "ram", "disk", "size")},
-    ("resource", "node"): "",
-    ("resource", "started"): "now if empty",
-    ("resource", "ended"): "empty if the end is not known",
-    ("news", "id"): "the next number if empty",
-    ("news", "date"): "now if empty; tenants see it from then on",
-    ("news", "language"): "of the title; tenants who read the other language find it behind a link; empty for all",
+"""By field, or by entity type and field."""
+
+_HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
+    ("tenant", "name"): Text("Unique name of at most 255 characters.", "名称须唯一，最多 255 个字符。"),
+    ("tenant", "project"): Text(
+        "Project ID, @ and the address of its identity service; empty without OpenStack.",
+        "格式为“项目 ID@认证服务地址”；不使用 OpenStack 时留空。",
+    ),
+    ("tenant", "disabled"): Text("Its accounts cannot log in.", "停用后，其账户无法登录。"),
+    ("account", "tenant"): Text("The tenant it acts for.", "账户所属的租户。"),
+    ("account", "username"): Text("Unique login name of at most 64 characters.", "登录名须唯一，最多 64 个字符。"),
+    ("account", "role"): Text("Operators can also use these pages.", "管理员还可以使用本管理后台。"),
+    ("account", "disabled"): Text("It cannot log in.", "停用后无法登录。"),
+    ("node", "name"): Text("Unique name of at most 255 characters.", "名称须唯一，最多 255 个字符。"),
+    ("node", "disabled"): Text("It accepts no new resources.", "停用后不再接受新资源。"),
+    ("price", "kind"): Text("What the price is for.", "计价的资源种类。"),
+    ("price", "unit"): Text(
+        "Instances are priced each, per core and per GB of RAM; volumes and images per GB; load balancers each.",
+        "云主机按个、按核数和按 GB 内存计价；云硬盘和镜像按 GB 计价；负载均衡按个计价。",
+    ),
+    ("price", "type"): Text(
+        "A flavor's name for instances that are priced each, a volume type for volumes; "
+        "empty for all without a specific price.",
+        "按个计价的云主机填写主机配置名称，云硬盘填写云硬盘类型；留空则适用于没有专门价格的所有类型。",
+    ),
+    ("price", "node"): Text("Empty for all nodes without a specific price.", "留空则适用于没有专门价格的所有节点。"),
+    ("price", "price"): Text(
+        "For one unit, with at most nine decimals, such as 0.35.", "每单位的价格，最多九位小数，例如 0.35。"
+    ),
     ("price", "from"): "",
-    ("tenant", "name"): "must be unique",
-    ("tenant", "project"): "project id, @ and the address of its identity service; empty if there is none",
-    ("node", "name"): "must be unique",
-    **{(entity, "tenant"): "" for entity in ("resource", "domain", "url")},
+    ("resource", "tenant"): "",
+    ("resource", "id"): Text("Unique across all tenants, at most 64 characters.", "在所有租户中唯一，最多 64 个字符。"),
+    ("resource", "kind"): "",
+    ("resource", "name"): Text("The name its tenant sees.", "租户看到的名称。"),
+    **{("resource", name): "" for name in ("node", "vcpus", "ram", "disk", "size")},
+    ("resource", "started"): Text("Now if empty.", "留空为当前时间。"),
+    ("resource", "ended"): Text("Empty if the end is not known.", "结束时间未定时留空。"),
+    ("flavor", "id"): Text("Unique number, such as 12.", "编号须唯一，例如 12。"),
+    ("flavor", "name"): Text("Unique name that tenants see.", "租户看到的名称，须唯一。"),
+    **{("flavor", name): "" for name in ("vcpus", "ram", "disk")},
+    ("flavor", "disabled"): Text("It is no longer offered to tenants.", "停用后不再向租户提供。"),
+    ("url", "tenant"): Text("Empty to publish it to all tenants.", "留空则对所有租户可见。"),
+    ("url", "id"): Text(
+        "url- and eight lowercase letters or digits; generated if empty.",
+        "url- 加八位小写字母或数字；留空则自动生成。",
+    ),
     ("url", "type"): "",
+    ("url", "url"): Text("Address that begins with http:// or https://.", "以 http:// 或 https:// 开头的地址。"),
+    ("url", "disabled"): Text("Tenants do not see it.", "停用后租户不可见。"),
+    ("domain", "tenant"): "",
+    ("domain", "id"): Text(
+        "Unique number by which tenants look it up, such as 206813.", "租户用于查询的唯一编号，例如 206813。"
+    ),
+    ("domain", "name"): Text("Such as www.example.com.", "例如 www.example.com。"),
+    ("domain", "comment"): Text("Remark that the tenant sees.", "租户可见的备注。"),
+    ("domain", "serviceAreas"): Text("Where it is served, such as hk;ov.", "加速区域，例如 hk;ov。"),
+    ("domain", "serviceType"): Text("What it serves, such as web.", "业务类型，例如 web。"),
+    ("domain", "enabled"): Text("It is in service.", "启用后提供加速服务。"),
+    ("domain", "cname"): Text("Name that the domain points to.", "域名所指向的 CNAME。"),
+    ("domain", "status"): Text("Such as Deployed.", "例如 Deployed。"),
+    ("domain", "cacheBehaviors"): Text(
+        'JSON list, such as [{"pathPattern": "/static/*", "ttlSeconds": 86400}].',
+        'JSON 列表，例如 [{"pathPattern": "/static/*", "ttlSeconds": 86400}]。',
+    ),
+    ("domain", "visitControlRules"): Text(
+        'JSON list, such as [{"type": "referer", "mode": "deny"}].',
+        'JSON 列表，例如 [{"type": "referer", "mode": "deny"}]。',
+    ),
+    ("domain", "originConfig"): "",
+    ("domain", "queryStringSettings"): Text("How query strings are handled.", "查询参数的处理方式。"),
+    ("news", "id"): Text("Unique number; the next one if empty.", "编号须唯一；留空则自动递增。"),
+    ("news", "date"): Text("Tenants see the item from then on; now if empty.", "租户自该时间起可见；留空为当前时间。"),
+    ("news", "title"): Text("One line of text that tenants see.", "租户看到的单行标题。"),
+    ("news", "url"): Text(
+        "Page that the title links to, beginning with http:// or https://.",
+        "标题所链接的页面，以 http:// 或 https:// 开头。",
+    ),
+    ("news", "language"): Text("Language of the title; empty for readers of both.", "标题的语言；留空则面向两种语言的读者。"),
+    ("news", "pinned"): Text("Tenants see it at the top of every page.", "置顶后显示在租户所有页面的顶部。"),
+    ("news", "disabled"): Text("Tenants no longer see it.", "撤回后租户不再可见。"),
 }
-_CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
-    "kind": {
-        "instance": "Cloud host",
-        "image": "Image",
-        "loadbalance": "Load balancer",
-        "volume": "Cloud disk",
-        "snapshot": "Snapshot",
-        "floating_ip": "Floating IP",
-        "security_group": "Security group",
-        "keypair": "Key pair",
-    },
-    "unit": {"each": "Each", "vcpu": "Per core", "ram_gb": "Per GB of RAM", "gb": "Per GB"},
-    "language": {"en": "English", "zh": "Chinese"},
-    "role": {"tenant": "Tenant", "operator": "Operator"},
-    "type": {"link": "Link", "directory": "Directory"},
-    "log": {"changes": "Operators’ changes", "access": "Logins and logouts"},
+_WITHOUT_DEFAULT: Final[Mapping[tuple[str, str], Text | str]] = {
+    ("url", "id"): "",
+    ("news", "id"): "",
+    ("news", "date"): Text("Tenants see the item from then on.", "租户自该时间起可见。"),
+    ("resource", "started"): "",
+}
+"""Help of fields whose empty value means a default in new records only."""
+
+_QUOTA_GROUPS: Final = {
+    Text("Compute", "计算"): ("instances", "cores", "ram"),
+    Text("Storage", "存储"): ("volumes", "gigabytes", "snapshots"),
+    Text("Network", "网络"): ("floating_ips", "security_groups", "security_group_rules"),
+    Text("Limits", "上限"): ("keypairs", "personality", "personality_size", "image_meta", "server_meta"),
+}
+_GROUPS: Final[Mapping[tuple[str, str], Text]] = {
+    **{("quota", name): group for group, names in _QUOTA_GROUPS.items() for name in names},
+    **{("resource", name): Text("For instances", "适用于云主机") for name in ("vcpus", "ram", "disk")},
+    ("resource", "node"): Text("For all but security groups and key pairs", "安全组和密钥对除外"),
+    ("resource", "size"): Text("For volumes, snapshots and images", "适用于云硬盘、快照和镜像"),
+}
+_UNITS: Final[Mapping[tuple[str, str], Text]] = {
+    ("quota", "ram"): Text("MB", "MB"),
+    ("quota", "gigabytes"): Text("GB", "GB"),
+    ("quota", "personality_size"): Text("bytes", "字节"),
+    ("flavor", "ram"): Text("MB", "MB"),
+    ("flavor", "disk"): Text("GB", "GB"),
+    ("resource", "ram"): Text("MB", "MB"),
+    ("resource", "disk"): Text("GB", "GB"),
+    ("resource", "size"): Text("GB", "GB"),
+    ("price", "price"): Text(f"{CURRENCY} per hour", f"{CURRENCY}/小时"),
+}
+_FILTERS: Final[Mapping[str, Text]] = {
+    "prefix": Text("Name begins with", "名称开头"),
+    "quota.prefix": Text("Tenant begins with", "租户名称开头"),
+    "domain.prefix": Text("ID or name begins with", "ID 或域名开头"),
+    "resource.prefix": Text("ID or name begins with", "ID 或名称开头"),
+    "disabled": Text("Disabled only", "仅已停用"),
+    "domain.disabled": Text("Not in service only", "仅未启用"),
+    "news.disabled": Text("Withdrawn only", "仅已撤回"),
+    "news.pinned": Text("Pinned only", "仅置顶"),
+    "news.upcoming": Text("Scheduled only", "仅待发布"),
+    "resource.running": Text("Running only", "仅运行中"),
+    "url.shared": Text("Published to all only", "仅对所有租户可见"),
 }
 _PRICED: Final = {
-    ("instance", "each"): "Cloud host",
-    ("instance", "vcpu"): "Core of a cloud host",
-    ("instance", "ram_gb"): "GB of RAM of a cloud host",
-    ("image", "gb"): "GB of an image",
-    ("loadbalance", "each"): "Load balancer",
-    ("volume", "gb"): "GB of a cloud disk",
+    ("instance", "each"): Text("Instance", "云主机"),
+    ("instance", "vcpu"): Text("Core of an instance", "云主机每核"),
+    ("instance", "ram_gb"): Text("GB of RAM of an instance", "云主机每 GB 内存"),
+    ("image", "gb"): Text("GB of an image", "镜像每 GB"),
+    ("loadbalance", "each"): Text("Load balancer", "负载均衡"),
+    ("volume", "gb"): Text("GB of a volume", "云硬盘每 GB"),
 }
+_OF_FLAVOR: Final = ("{what} of the flavor {type}", "{what}（主机配置 {type}）")
+_OF_TYPE: Final = ("{what} of the type {type}", "{what}（类型 {type}）")
 
-_TYPES: Final = {"instance": "flavor", "volume": "type"}
 
-
-def label_of(name: str, entity: str | None = None) -> str:
-    """Return `Service areas` for `serviceAreas`, `Disks and snapshots` for a quota's `gigabytes`."""
+def label_of(name: str, entity: str | None = None) -> Text | str:
+    """Return `Service areas` for `serviceAreas`, `Volumes and snapshots` for a quota's `gigabytes`."""
+    label = _LABELS.get(f"{entity}.{name}") or _LABELS.get(name)
+    if label is not None:
+        return label
     spaced = re.sub(r"[A-Z]", lambda capital: f" {capital.group().lower()}", name).replace("_", " ")
-    words = {**_FIELDS, **_QUOTAS} if entity == "quota" else _FIELDS
-    return words.get(name, spaced.capitalize())
+    return spaced.capitalize()
 
 
-def help_of(entity: str, given: InputField) -> str:
-    """Return the help below a field; for a quota with its command-line name, if different."""
-    if entity != "quota":
-        return _HELPS.get((entity, given.name), given.help)
-    label = label_of(given.name, entity)
-    is_alike = label.lower().replace(" ", "_") == given.name
-    return given.help + ("" if is_alike else f"; {given.name} on the command line")
+def help_of(entity: str, given: InputField, *, is_new: bool = True) -> Text | Message | str:
+    """Return the help below a field, if necessary in English."""
+    if entity == "quota" and given.shape == "number":
+        return Message("Default: {limit}", "默认值：{limit}", limit=given.help.removeprefix("default "))
+    key = (entity, given.name)
+    text = _HELPS.get(key, given.help)
+    return text if is_new else _WITHOUT_DEFAULT.get(key, text)
 
 
-def unit_of(entity: str, name: str) -> str:
+def unit_of(entity: str, name: str) -> Text | str:
     return _UNITS.get((entity, name), "")
 
 
-def group_of(entity: str, name: str) -> str:
+def group_of(entity: str, name: str) -> Text | str:
     """Return the form group of a field; empty if there is none."""
     return _GROUPS.get((entity, name), "")
 
 
-def choice_label(value: object, field: str) -> object:
-    """Return `Load balancer` for `loadbalance`; other values unchanged."""
-    return _CHOICES.get(field, {}).get(value, value) if isinstance(value, str) else value
+def filter_label(entity: str, name: str, chosen: Filter) -> Text | str:
+    """Return the label of a list filter: that of the field, unless it is about something else."""
+    own = _FILTERS.get(f"{entity}.{name}") or _FILTERS.get(name)
+    return own or (chosen.help if chosen.is_switch else label_of(name, entity))
 
 
-def price_name(key: str, moment: str) -> str:
-    """Return `Core of a cloud host on fra-1, from 2026-01-01 00:00` for a price's key and its formatted time."""
+def price_name(key: str, moment: str) -> Message | str:
+    """Return `Core of an instance on fra-1, from 2026-01-01 00:00` for a price's key and its formatted time."""
     what, unit, _, node, *_ = (*key.split("/", 3), "", "", "", "")
     kind, _, escaped = what.partition(":")
-    priced = _PRICED.get((kind, unit))
-    if priced is None:
+    if (kind, unit) not in _PRICED:
         return key
-    of_type = f" of the {_TYPES.get(kind, 'type')} {unescaped(escaped)}" if escaped else ""
-    return f"{priced}{of_type}{f' on {node}' if node else ''}, from {moment}"
+    priced: Text | Message = _PRICED[kind, unit]
+    if escaped:
+        priced = Message(*(_OF_FLAVOR if kind == "instance" else _OF_TYPE), what=priced, type=unescaped(escaped))
+    if node:
+        priced = Message("{what} on {node}", "{what}，节点 {node}", what=priced, node=node)
+    return Message("{what}, from {moment}", "{what}，{moment} 起", what=priced, moment=moment)

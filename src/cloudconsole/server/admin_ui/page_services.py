@@ -5,17 +5,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cloudconsole.operator.entities import NODES, QUOTAS, TENANTS, EntityType
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField
+from cloudconsole.server.admin_ui.i18n import Label, language_of, localized_text
+from cloudconsole.server.admin_ui.names import entity_name, title_of
 from cloudconsole.server.admin_ui.sessions import OperatorRequest, OperatorSessions
-from cloudconsole.server.admin_ui.templating import Renderer, redirect, title_of
+from cloudconsole.server.admin_ui.templating import Renderer, redirect
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
 from cloudconsole.spec.errors import NotFound
+from cloudconsole.spec.i18n import Text
 
 MAX_SUGGESTIONS: Final = 100
+NOT_FOUND: Final = Text("Not found", "页面不存在")
 
 Suggestions = dict[str, list[str]]
 
@@ -37,16 +42,23 @@ class PageServices:
         headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=request.secure))
         return self.page(template, request, visit, headers=headers, notice=notice, **values)
 
-    def done(self, request: Request, entity: EntityType, subject: str, past: str, location: str) -> Response:
+    def done(self, request: Request, entity: EntityType, subject: str, past: Label, location: str) -> Response:
         """Redirect to a page that shows what was done."""
-        label = "Quotas for" if entity is QUOTAS else title_of(entity.label)
-        notice = f"{label} {self.renderer.named(subject, entity)}: {past}"
-        return redirect(location, cookie_headers(notice_cookie(notice, secure=request.secure)))
+        language = language_of(request)
+        values = {"key": self.renderer.named(subject, entity, language), "past": past}
+        if entity is QUOTAS:
+            notice = Message("Quotas for {key}: {past}", "{key} 的配额：{past}", **values)
+        else:
+            one = entity_name(entity)
+            label = Text(title_of(one.en), one.zh)
+            notice = Message("{label} {key}: {past}", "{label} {key}：{past}", label=label, **values)
+        text = localized_text(notice, language)
+        return redirect(location, cookie_headers(notice_cookie(text, secure=request.secure)))
 
-    def not_found(self, request: Request, visit: OperatorRequest, words: str) -> Response:
+    def not_found(self, request: Request, visit: OperatorRequest, problem: Label) -> Response:
         """Render a 404 page."""
         request.outcome = NotFound.error
-        return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
+        return self.page("error.html", request, visit, status=404, title=NOT_FOUND, problem=problem, code=404)
 
 
 def suggestions_for(tx: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:

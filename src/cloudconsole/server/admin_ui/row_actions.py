@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, ChangeResult, EntityType
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
-from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
+from cloudconsole.operator.fields import NOT_AN_ADDRESS
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.password_policy import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -22,31 +23,40 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_fields,
     submitted_texts,
 )
+from cloudconsole.server.admin_ui.i18n import Label
+from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.names import DONE, NOTHING_TO_CHANGE, entity_name
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.ip_addresses import forwarded_address, throttle_address
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.passwords import hash_password
 from cloudconsole.store.session_lookup import Session
 
 PASSWORDS: Final = (
     FormField(
         "password",
-        "Password",
-        f"at least {MINIMUM_LENGTHS['tenant']} characters, {MINIMUM_LENGTHS['operator']} for operators; "
-        "more if configured",
+        label_of("password"),
+        Message(
+            "At least {tenant} characters, {operator} for operators; more if configured.",
+            "至少 {tenant} 个字符，管理员至少 {operator} 个；系统可能要求更长。",
+            **MINIMUM_LENGTHS,
+        ),
         "password",
         ("password",),
         is_required=True,
     ),
-    FormField("password_again", "Repeat the password", "", "password", ("password_again",), is_required=True),
+    FormField("password_again", label_of("password_again"), "", "password", ("password_again",), is_required=True),
 )
 ADDRESS: Final = FormField(
     "address",
-    "Address",
-    "clear only failures from this IP address; all if empty",
+    label_of("address"),
+    Text(
+        "Clears only failures from this IP address; all if empty.", "仅清除来自此 IP 地址的失败记录；留空则全部清除。"
+    ),
     "text",
     ("address",),
 )
@@ -63,7 +73,7 @@ def password_errors(fields: Mapping[str, str], policy: PasswordPolicy, role: Rol
     if problem := policy.problem(password, role):
         yield ("password",), problem
     elif fields.get("password_again", "") != password:
-        yield ("password_again",), "differs from the password"
+        yield ("password_again",), Message("differs from the password", "两次输入的密码不一致")
 
 
 def reset_password(executor: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
@@ -94,7 +104,7 @@ def _network(text: str) -> str | None:
         return None
     address = forwarded_address(text)
     if address is None:
-        raise ValidationError([(("address",), "must be an IP address, such as 192.0.2.1")])
+        raise ValidationError([(("address",), NOT_AN_ADDRESS)])
     return throttle_address(address)
 
 
@@ -114,10 +124,10 @@ class ActionRequest(NamedTuple):
 class RowAction(NamedTuple):
     entity: EntityType
     verb: str
-    button: str
-    description: str
+    button: Text
+    description: Text
     """Sentence for the confirmation page."""
-    past: Callable[[ChangeResult], str]
+    past: Callable[[ChangeResult], Label]
     """Past tense for the notice."""
     run: Callable[[DatabaseExecutor, ActionRequest], ChangeResult]
     fields: tuple[FormField, ...] = ()
@@ -140,28 +150,50 @@ class RowAction(NamedTuple):
         return self.verb != "end" or state != ENDED
 
 
-_DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
-    ("tenant", "disable"): "Its accounts can no longer log in, and their sessions end immediately.",
-    ("account", "disable"): "It can no longer log in, and its sessions end immediately.",
-    ("node", "disable"): "It accepts no new resources; existing ones stay.",
-    ("flavor", "disable"): "It is no longer offered to tenants.",
-    ("url", "disable"): "It is no longer shown to tenants.",
-    ("domain", "disable"): "The domain is taken out of service.",
-    ("news", "disable"): "It is withdrawn: tenants no longer see it.",
-    ("account", "remove"): "The account is permanently removed, and its sessions end immediately.",
-    ("resource", "remove"): "It is removed as if it had never existed. To stop its costs, end it instead.",
-    ("resource", "end"): "It counts in the hour of its end, and in no later one.",
-    ("quota", "reset"): "All its limits become those of a new tenant.",
+_DESCRIPTIONS: Final[Mapping[tuple[str, str], Text]] = {
+    ("tenant", "disable"): Text(
+        "Its accounts can no longer log in, and their sessions end immediately.",
+        "停用后，其账户将无法登录，现有会话立即结束。",
+    ),
+    ("account", "disable"): Text(
+        "It can no longer log in, and its sessions end immediately.", "停用后，该账户将无法登录，现有会话立即结束。"
+    ),
+    ("node", "disable"): Text(
+        "It accepts no new resources; existing ones stay.", "停用后，该节点不再接受新资源，现有资源不受影响。"
+    ),
+    ("flavor", "disable"): Text("It is no longer offered to tenants.", "停用后，不再向租户提供该配置。"),
+    ("url", "disable"): Text("It is no longer shown to tenants.", "停用后，租户不再看到该 URL。"),
+    ("domain", "disable"): Text("The domain is taken out of service.", "停用后，该域名停止加速服务。"),
+    ("news", "disable"): Text("It is withdrawn: tenants no longer see it.", "公告将被撤回，租户不再看到。"),
+    ("account", "remove"): Text(
+        "The account is permanently deleted, and its sessions end immediately.",
+        "该账户将被永久删除，其会话立即结束。",
+    ),
+    ("resource", "remove"): Text(
+        "It is deleted as if it had never existed. To stop its costs, end it instead.",
+        "该资源将被删除，如同从未存在。如需停止计费，请改用“结束”。",
+    ),
+    ("resource", "end"): Text(
+        "It counts in the hour of its end, and in no later one.", "资源在结束所在的小时仍计费，之后不再计费。"
+    ),
+    ("quota", "reset"): Text("All its limits become those of a new tenant.", "所有配额将恢复为新租户的默认值。"),
+}
+_OTHER_DESCRIPTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "disable": ("The {entity} is disabled.", "{entity}将被停用。"),
+    "enable": ("The {entity} is enabled.", "{entity}将被启用。"),
+    "remove": ("The {entity} is permanently deleted.", "{entity}将被永久删除。"),
 }
 _BUTTONS: Final = {
-    "disable": "Disable",
-    "enable": "Enable",
-    "end": "End",
-    "remove": "Remove",
-    "reset": "Reset to the defaults",
+    "disable": Text("Disable", "停用"),
+    "enable": Text("Enable", "启用"),
+    "end": Text("End", "结束"),
+    "remove": Text("Delete", "删除"),
+    "reset": Text("Reset to the defaults", "恢复默认值"),
 }
 
-_END: Final = FormField("at", "End", "time of the end; now if empty", "time", ("ended",))
+_END: Final = FormField(
+    "at", label_of("ended"), Text("Time of the end; now if empty.", "结束时间；留空为当前时间。"), "time", ("ended",)
+)
 
 
 def row_actions_for(entity: EntityType) -> tuple[RowAction, ...]:
@@ -176,17 +208,18 @@ def _row_action(entity: EntityType, verb: str) -> RowAction:
             done: ChangeResult = getattr(entity, verb)(tx, order.key)
             return done
 
-    description = _DESCRIPTIONS.get(
-        (entity.name, verb), f"The {entity.label} is {PAST_TENSE[verb]}{' for good' if verb == 'remove' else ''}."
-    )
+    description = _DESCRIPTIONS.get((entity.name, verb))
+    if description is None:
+        english, chinese = _OTHER_DESCRIPTIONS[verb]
+        one = entity_name(entity)
+        description = Text(english.format(entity=one.en), chinese.format(entity=one.zh))
+    button, past = _BUTTONS[verb], _always(DONE[verb])
     if entity is RESOURCES and verb == "end":
-        return RowAction(entity, verb, _BUTTONS[verb], description, _always(PAST_TENSE[verb]), _end, (_END,))
-    return RowAction(
-        entity, verb, _BUTTONS[verb], description, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable"
-    )
+        return RowAction(entity, verb, button, description, past, _end, (_END,))
+    return RowAction(entity, verb, button, description, past, do, is_harmless=verb == "enable")
 
 
-def _always(past: str) -> Callable[[ChangeResult], str]:
+def _always(past: Text) -> Callable[[ChangeResult], Label]:
     return lambda _done: past
 
 
@@ -199,25 +232,28 @@ _OF_ACCOUNTS: Final = (
     RowAction(
         ACCOUNTS,
         "password",
-        "Reset password",
-        "It gets a new password, and its sessions end immediately.",
-        _always("password changed, sessions ended"),
+        Text("Reset password", "重置密码"),
+        Text("It gets a new password, and its sessions end immediately.", "设置新密码，该账户的会话立即结束。"),
+        _always(DONE["password"]),
         lambda executor, order: reset_password(executor, order.actor, order.key, order.fields),
         PASSWORDS,
     ),
     RowAction(
         ACCOUNTS,
         "end-sessions",
-        "End sessions",
-        "It is logged out everywhere.",
-        _always("sessions ended"),
+        Text("End sessions", "结束会话"),
+        Text("It is logged out everywhere.", "该账户将在所有位置退出登录。"),
+        _always(DONE["end-sessions"]),
         lambda executor, order: end_sessions(executor, order.actor, order.key),
     ),
     RowAction(
         ACCOUNTS,
         "clear-throttle",
-        "Forget failed logins",
-        "Its failed logins are cleared, so that it can log in without waiting (clear-throttle on the command line).",
+        Text("Unlock account", "解除锁定"),
+        Text(
+            "Its failed logins are cleared, so that it can log in without waiting.",
+            "清除登录失败记录，该账户无需等待即可登录。",
+        ),
         throttle_cleared,
         lambda executor, order: clear(executor, order.actor, order.key, order.fields),
         (ADDRESS,),
@@ -269,7 +305,7 @@ class RowActionView:
         try:
             await self._context.executor.read(read)
         except OperatorError as missing:
-            return self._context.not_found(request, visit, str(missing))
+            return self._context.not_found(request, visit, missing.message)
         fields = blank_fields(action.fields)
         if posted is not None:
             fields = submitted_fields(action.fields, posted.fields, problems)

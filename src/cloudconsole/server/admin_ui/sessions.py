@@ -6,12 +6,14 @@ from urllib.parse import urlencode
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.origins import parse_origin
-from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, parse_query, redirect
+from cloudconsole.server.admin_ui.i18n import Label, is_language
+from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, form_address, parse_query, redirect
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import (
     OPERATOR_PATH,
     clear_operator_cookie,
     csrf_cookie,
+    language_cookie,
     operator_cookie,
     read_operator_cookies,
 )
@@ -28,6 +30,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     TooManyRequests,
 )
+from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.operations import FORM
 from cloudconsole.store.session_lookup import Session, hash_session_id
 from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
@@ -111,9 +114,16 @@ def _is_from_ours(request: Request) -> bool:
     return origin is not None and request.origin is not None and parse_origin(origin) == request.origin
 
 
-LOST: Final = "You are no longer signed in, and nothing was changed. After signing in you return to the page you sent; \
-going back in your browser's history may still show what you typed."
-_TOO_OLD: Final = "This page was too old: try again."
+LOST: Final = Text(
+    "You are no longer signed in, and nothing was changed. After signing in you return to the page you sent; "
+    "going back in your browser's history may still show what you typed.",
+    "登录已失效，未做任何更改。重新登录后将返回原页面；在浏览器中后退可能仍可看到已填写的内容。",
+)
+_TOO_OLD: Final = Text("This page was too old: try again.", "页面已过期，请重试。")
+_MISSING: Final = {
+    "username": Text("Enter your username.", "请输入用户名。"),
+    "password": Text("Enter your password.", "请输入密码。"),
+}
 _MAX_NEXT: Final = 2000
 
 
@@ -139,7 +149,7 @@ class SignInView:
         onward = self._onward(query.get("next", ""))
         if await self._sessions.find(request) is not None:
             return redirect(onward)
-        return self._form(request, onward, problem=LOST if query.get("lost") else None)
+        return self._form(request, onward, problem=LOST if query.get("lost") else "")
 
     async def sign_in(self, request: Request) -> Response:
         body = await read_body(request, self._authenticator.settings.max_body)
@@ -169,13 +179,19 @@ class SignInView:
         await self._authenticator.logout(request, posted.visit.session, OPERATOR_LOGOUT)
         return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=request.secure)))
 
+    async def choose_language(self, request: Request) -> Response:
+        """Store the language in a cookie, with or without a session, and return to the page."""
+        body = await read_body(request, self._authenticator.settings.max_body)
+        media_type(request, (FORM,))
+        check_origin(request)
+        fields = parse_form(body)
+        chosen = fields.get("language")
+        headers = [] if not is_language(chosen) else cookie_headers(language_cookie(chosen, secure=request.secure))
+        return redirect(self._onward(fields.get("next", ""), is_sign_in_allowed=True), headers)
+
     def send_there(self, request: Request) -> Response:
         """Redirect a client without a session to the sign-in page, which says if a form was lost."""
-        query = f"?{request.query.decode('latin-1')}" if request.query else ""
-        path = request.path
-        if request.method == "POST" and path.endswith("/change/"):
-            path = path.removesuffix("change/") + "one/"
-        onward = self._onward(path + query)
+        onward = self._onward(form_address(request))
         parameters = {"lost": "1"} if request.method == "POST" else {}
         parameters |= {} if onward == OPERATOR_PATH else {"next": onward}
         return redirect(SIGN_IN_PATH + ("?" + urlencode(parameters) if parameters else ""))
@@ -196,7 +212,7 @@ class SignInView:
         request: Request,
         onward: str,
         username: str = "",
-        problem: str | None = None,
+        problem: Label = "",
         error: ApiError | None = None,
     ) -> Response:
         existing = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
@@ -216,13 +232,17 @@ class SignInView:
             is_refusal=error is not None,
         )
 
-    def _onward(self, url: str) -> str:
+    def _onward(self, url: str, *, is_sign_in_allowed: bool = False) -> str:
         """Return the URL if it is a page of this UI, otherwise the home page."""
         path = url.partition("?")[0]
         is_plain = url.isascii() and url.isprintable() and " " not in url and len(url) <= _MAX_NEXT
-        is_page = "GET" in self.pages.get(path, {}) and path != SIGN_IN_PATH
+        is_page = "GET" in self.pages.get(path, {}) and (is_sign_in_allowed or path != SIGN_IN_PATH)
         return url if is_plain and is_page else OPERATOR_PATH
 
 
-def _message(error: ApiError) -> str:
-    return _TOO_OLD if isinstance(error, CsrfFailed) else error.message("en")
+def _message(error: ApiError) -> Label:
+    if isinstance(error, CsrfFailed):
+        return _TOO_OLD
+    if isinstance(error, MissingField) and error.field in _MISSING:
+        return _MISSING[error.field]
+    return Text(error.message("en"), error.message("zh"))

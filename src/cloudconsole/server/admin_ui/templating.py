@@ -7,18 +7,25 @@ from types import CodeType
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.bccache import Bucket
+from jinja2.runtime import Context
 from markupsafe import Markup
 
+from cloudconsole.core.clock import Clock, format_utc
 from cloudconsole.operator.entities import ENTITY_TYPES, PRICES, EntityType
+from cloudconsole.operator.messages import with_article
 from cloudconsole.server.admin_ui.fields import local_time
-from cloudconsole.server.admin_ui.labels import CURRENCY, choice_label, price_name
+from cloudconsole.server.admin_ui.i18n import Label, language_of, localized, localized_text, message_markup
+from cloudconsole.server.admin_ui.labels import CURRENCY, price_name
+from cloudconsole.server.admin_ui.messages import MESSAGES
+from cloudconsole.server.admin_ui.names import STATES, change_name, choice_name, entity_name, entity_plural, title_of
 from cloudconsole.server.http.body import MAX_FORM_FIELDS, form_pairs
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response
 from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
+from cloudconsole.spec.i18n import Language, Text
 from cloudconsole.spec.text_escaping import escape, format_cell
 
 HTML: Final = b"text/html; charset=utf-8"
@@ -26,16 +33,13 @@ HTML: Final = b"text/html; charset=utf-8"
 AUDIT_PATH: Final = f"{OPERATOR_PATH}audit/"
 SIGN_IN_PATH: Final = f"{OPERATOR_PATH}sign-in/"
 SIGN_OUT_PATH: Final = f"{OPERATOR_PATH}sign-out/"
+LANGUAGE_PATH: Final = f"{OPERATOR_PATH}language/"
 
 
 def link(path: str, /, **query: str | int | None) -> str:
     """Return a path below `/admin/` with a query, without None and empty values."""
     given = {name: value for name, value in query.items() if value not in (None, "")}
     return OPERATOR_PATH + path + ("?" + urlencode(given) if given else "")
-
-
-def title_of(plural: str) -> str:
-    return plural[:1].upper() + plural[1:]
 
 
 class _Compiled(BytecodeCache):
@@ -55,8 +59,15 @@ _COMPILED: Final = _Compiled()
 
 
 class Renderer:
-    def __init__(self, zone: tzinfo, zone_name: str, currency: str) -> None:
+    """Renders templates in the language of the request.
+
+    In a template, `{{ value }}` shows a `Text` or a `Message` in that language.
+    """
+
+    def __init__(self, zone: tzinfo, zone_name: str, currency: str, clock: Clock) -> None:
         self._zone = zone
+        self._clock = clock
+        self._currency = currency
         self._environment = Environment(
             loader=PackageLoader("cloudconsole.server.admin_ui"),
             autoescape=True,
@@ -64,16 +75,37 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
             bytecode_cache=_COMPILED,
+            finalize=_finalize,
         )
-        self._environment.filters.update(cell=format_cell, moment=self.moment, visible=escape, titled=title_of)
-        self._environment.filters.update(grouped=_grouped, named=self.named, worded=choice_label)
+        self._environment.filters.update(
+            capitalized=_capitalized,
+            cell=format_cell,
+            grouped=_grouped,
+            message=_message,
+            moment=self.moment,
+            named=self._named,
+            sentence=_sentence,
+            state=lambda state: STATES.get(state, state),
+            text=_text,
+            titled=_titled,
+            unit=self._unit,
+            visible=escape,
+            worded=choice_name,
+        )
         self._environment.globals.update(
             asset=ASSETS.address,
-            link=link,
+            change_name=change_name,
+            entity_name=entity_name,
+            entity_plural=entity_plural,
             entity_types=ENTITY_TYPES,
-            unit_text=lambda unit: unit.replace(CURRENCY, currency),
+            languages={"en": "English", "zh": "中文"},
+            link=link,
+            markup=_translate_markup,
+            now=lambda: self.moment(format_utc(int(clock.now()))),
+            paths={"audit": AUDIT_PATH, "language": LANGUAGE_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
+            t=_translate,
+            with_article=_with_article,
             zone_name=zone_name,
-            paths={"audit": AUDIT_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
         )
         for name in self._environment.list_templates():
             # Compiled at start-up, so that mistakes are found then.
@@ -82,7 +114,13 @@ class Renderer:
     def page(
         self, template: str, request: Request, *, status: int = 200, headers: HeaderList | None = None, **values: Any
     ) -> Response:
-        html = self._environment.get_template(template).render(request_id=request.request_id, **values)
+        html = self._environment.get_template(template).render(
+            request_id=request.request_id,
+            language=language_of(request),
+            is_result=request.method == "POST",
+            here=form_address(request),
+            **values,
+        )
         return Response(status, html.encode(), headers or [], HTML, PAGE_POLICY)
 
     def moment(self, text: str) -> Markup | str:
@@ -92,13 +130,83 @@ class Renderer:
             return escape(text)
         return Markup('<time datetime="{}">{}</time>').format(text, local)
 
-    def named(self, key: str, entity: EntityType) -> str:
+    def named(self, key: str, entity: EntityType, language: Language) -> str:
         """Return the display name: the key, except for prices."""
         if entity is not PRICES:
             return key
-        return price_name(
-            key, local_time(key.split("/", 3)[2] if key.count("/") > 1 else "", self._zone).replace("T", " ")
-        )
+        moment = local_time(key.split("/", 3)[2] if key.count("/") > 1 else "", self._zone).replace("T", " ")
+        return localized_text(price_name(key, moment), language)
+
+    @pass_context
+    def _named(self, context: Context, key: str, entity: EntityType) -> str:
+        return self.named(key, entity, context["language"])
+
+    @pass_context
+    def _unit(self, context: Context, unit: Label) -> str:
+        return localized_text(unit, context["language"]).replace(CURRENCY, self._currency)
+
+
+@pass_context
+def _finalize(context: Context, value: object) -> object:
+    return localized(value, context["language"])
+
+
+@pass_context
+def _translate(context: Context, key: str, /, **values: object) -> str:
+    """Return a message, with the values in the same language."""
+    language = context["language"]
+    return MESSAGES[key].format_in(language, **{name: localized(each, language) for name, each in values.items()})
+
+
+@pass_context
+def _translate_markup(context: Context, key: str, /, **values: object) -> Markup:
+    """Return a message with markup in its values; other values are escaped."""
+    return Markup(MESSAGES[key].format_in(context["language"])).format(**values)  # noqa: S704 - a constant
+
+
+@pass_context
+def _text(context: Context, value: object) -> str:
+    return localized_text(value, context["language"])
+
+
+@pass_context
+def _message(context: Context, value: Label) -> Markup | str:
+    return message_markup(value, context["language"])
+
+
+@pass_context
+def _capitalized(context: Context, value: Label) -> Markup | str:
+    """Return a message that begins with a capital."""
+    return message_markup(value, context["language"], capitalized=True)
+
+
+@pass_context
+def _sentence(context: Context, value: Label) -> Markup | str:
+    """Return a message with a capital and a period."""
+    message = message_markup(value, context["language"], capitalized=True)
+    is_complete = str(message).endswith((".", "?", "!", "。", "？", "！"))
+    return message if is_complete else message + Text(".", "。").format_in(context["language"])
+
+
+@pass_context
+def _titled(context: Context, value: object) -> str:
+    return title_of(localized_text(value, context["language"]))
+
+
+@pass_context
+def _with_article(context: Context, value: Label) -> str:
+    """Return `a tenant`, `an account`; Chinese has no articles."""
+    text = localized_text(value, context["language"])
+    return with_article(text) if context["language"] == "en" else text
+
+
+def form_address(request: Request) -> str:
+    """Return the address of the page that shows the form which this request has sent, or of the page itself."""
+    query = f"?{request.query.decode('latin-1')}" if request.query else ""
+    path = request.path
+    if request.method == "POST" and path.endswith("/change/"):
+        path = path.removesuffix("change/") + "one/"
+    return path + query
 
 
 def _grouped(fields: Iterable[Any]) -> list[tuple[str, list[Any]]]:

@@ -17,6 +17,7 @@ OPERATOR_PATH: Final = "/admin/"
 """Path of the admin UI; over http also of their cookies."""
 
 CSRF_SECONDS: Final = 52 * 7 * 24 * 3600
+"""A year; also of the language of operator pages."""
 
 MAX_TRIED: Final = 4
 """Same-named cookies that are tried; a client gains nothing by sending more."""
@@ -42,6 +43,8 @@ def _operator_patterns(name: str, value: str) -> dict[bool, re.Pattern[str]]:
 _OPERATORS: Final = _operator_patterns(OPERATOR_COOKIE, r'("?)([0-9A-Za-z]++)\1')
 _NOTICE_COOKIE: Final = "operatornotice"
 _NOTICE: Final = _operator_patterns(_NOTICE_COOKIE, r"([0-9A-Za-z%_.~-]++)")
+_LANGUAGE_COOKIE: Final = "operatorlanguage"
+_LANGUAGE: Final = _operator_patterns(_LANGUAGE_COOKIE, r"([a-z]++)")
 _NOTICE_SECONDS: Final = 60
 _MAX_NOTICE: Final = 320
 """Characters; even with all of them escaped, the cookie is within the limits of browsers."""
@@ -99,14 +102,29 @@ def clear_notice_cookie(*, secure: bool) -> str:
     return _cleared(_NOTICE_COOKIE, secure=secure)
 
 
+def language_cookie(language: str, *, secure: bool) -> str:
+    """Return a cookie with the language of operator pages; unlike a session, it also follows links of other sites."""
+    name, path = _operator_name(_LANGUAGE_COOKIE, secure=secure), _operator_path(secure)
+    return f"{name}={language}; HttpOnly; Max-Age={CSRF_SECONDS}; Path={path}; SameSite=Lax{_secure(secure)}"
+
+
+def read_language(header: str, *, secure: bool) -> str | None:
+    match = _LANGUAGE[secure].search(_first_cookies(header))
+    return None if match is None else match[1]
+
+
 def _cleared(name: str, *, secure: bool) -> str:
     past, rest = formatdate(0, usegmt=True), f"HttpOnly; Max-Age=0; {_operator_attributes(secure)}"
     return f"{_operator_name(name, secure=secure)}=; Expires={past}; {rest}"
 
 
 def _operator_attributes(secure: bool) -> str:
+    return f"Path={_operator_path(secure)}; SameSite=Strict{_secure(secure)}"
+
+
+def _operator_path(secure: bool) -> str:
     # The `__Host-` prefix requires the path "/".
-    return f"Path={'/' if secure else OPERATOR_PATH}; SameSite=Strict{_secure(secure)}"
+    return "/" if secure else OPERATOR_PATH
 
 
 def session_cookie(session_id: str, *, secure: bool) -> str:

@@ -1,5 +1,6 @@
 // JSON text areas: check the syntax while typing, and format on request. The server validates everything again.
 
+import { t } from "./json_messages.js";
 import { findSyntaxError } from "./json_syntax.js";
 
 const DEBOUNCE_MS = 300;
@@ -13,7 +14,7 @@ function enhance(field) {
   error.setAttribute("role", "status");
   const button = document.createElement("button");
   button.type = "button";
-  button.textContent = "Format";
+  button.textContent = t("format");
   const hiddenName = document.createElement("span");
   hiddenName.className = "visually-hidden";
   hiddenName.textContent = ` ${field.labels[0].textContent}`;
@@ -45,8 +46,8 @@ function enhance(field) {
 
 function errorMessage(field) {
   const error = findSyntaxError(field.value);
-  if (error) return `Line ${error.line}, column ${error.column}: ${error.message}`;
-  return field.dataset.json === "list" && !field.value.trim().startsWith("[") ? "Must be a list" : null;
+  if (error) return t("position", error);
+  return field.dataset.json === "list" && !field.value.trim().startsWith("[") ? t("must_be_list") : null;
 }
 
 // The server's error is about the submitted text; remove it once the text changes.

@@ -6,39 +6,68 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes
-from cloudconsole.operator.entities import ENTITY_TYPES, QUOTAS
+from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, QUOTAS
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.fields import seconds_of
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
-from cloudconsole.server.admin_ui.labels import choice_label, label_of
+from cloudconsole.server.admin_ui.i18n import Label
+from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.messages import MESSAGES
+from cloudconsole.server.admin_ui.names import choice_name
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
+from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text_escaping import format_cell
 
 PAGE: Final = 50
 MAX_DESCRIPTION: Final = 300
 """Characters of one value; a domain's may be a megabyte long."""
 _ACCESS: Final = "access"
-_LOG: Final = FormField("log", "Log", "", "choice", choices=("changes", _ACCESS))
+_LOG: Final = FormField("log", Text("Log", "日志"), "", "choice", choices=("changes", _ACCESS))
 _CONTROLS: Final = (
     FormField(
         "actor",
-        "Who",
-        "such as web:operator in this UI, or the system user of a command; for logins, the account",
+        MESSAGES["audit.actor"],
+        Text(
+            "Such as web:operator in this UI, or the system user of a command; for logins, the account.",
+            "管理后台为 web:用户名，命令行为系统用户；登录记录为账户名。",
+        ),
         "text",
         ("actor",),
     ),
-    FormField("change", "Change", "prefix, such as account. or login", "text", ("change",)),
-    FormField("subject", "Subject", "name or id of the changed entity", "text", ("subject",)),
-    FormField("since", "Since", "from this time", "time", ("since",)),
-    FormField("until", "Until", "before this time", "time", ("until",)),
+    FormField(
+        "change",
+        MESSAGES["audit.change"],
+        Text("Its beginning, such as account. or login.", "操作代码的开头，例如 account. 或 login。"),
+        "text",
+        ("change",),
+    ),
+    FormField(
+        "subject",
+        MESSAGES["audit.subject"],
+        Text("Name or ID of what was changed.", "被操作对象的名称或 ID。"),
+        "text",
+        ("subject",),
+    ),
+    FormField("since", Text("Since", "起始时间"), Text("From this time.", "自该时间起。"), "time", ("since",)),
+    FormField("until", Text("Until", "截止时间"), Text("Before this time.", "早于该时间。"), "time", ("until",)),
 )
+_NONE: Final = MESSAGES["value.none"]
+_DONE: Final[Mapping[str, Mapping[object, Text]]] = {
+    "password": {"changed": Text("changed", "已修改")},
+    "sessions": {"ended": Text("ended", "已结束")},
+}
+"""What the log says about an account's password and sessions."""
+_COUNTS: Final = {"added", "changed", "removed"}
+_COUNTED_ZH: Final = "新增 {added}，修改 {changed}，删除 {removed}"
+_NO_SUBJECT: Final = Message("logins have no subject: use Actor", "登录记录没有对象，请改用“操作者”")
 _SUBJECTS: Final = frozenset(entity.name for entity in ENTITY_TYPES)
 
 
@@ -70,7 +99,7 @@ class AuditView:
             filters=[
                 BoundField(_LOG, _ACCESS if is_access else "changes"),
                 *(
-                    BoundField(control, terms.get(control.name, ""), problems.of_fields.get(control.name))
+                    BoundField(control, terms.get(control.name, ""), problems.of_fields.get(control.name, ()))
                     for control in _CONTROLS
                 ),
             ],
@@ -92,9 +121,9 @@ class AuditView:
 class FieldChange(NamedTuple):
     """A field of a changed entity; one that was added or removed has one value only."""
 
-    label: str
-    before: str | None
-    after: str | None
+    label: Label
+    before: Label | None
+    after: Label | None
 
 
 def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record]:
@@ -122,13 +151,23 @@ def _field_changes(line: Record, zone: tzinfo) -> list[FieldChange]:
     ]
 
 
-def _value_text(entity: str, name: str, value: Any, zone: tzinfo) -> str:
+def _value_text(entity: str, name: str, value: Any, zone: tzinfo) -> Label:
     if value is None or isinstance(value, bool):
-        return ("yes" if value else "no") if value is not None or name in TOGGLE_FIELDS else "none"
+        if value is None and name not in TOGGLE_FIELDS:
+            return _NONE
+        return MESSAGES["value.yes" if value else "value.no"]
     if entity == QUOTAS.name and value == UNLIMITED:
-        return "unlimited"
-    value = choice_label(value, name)
-    text = (notice_in(zone, value) if isinstance(value, str) else None) or format_cell(value) or "none"
+        return MESSAGES["value.unlimited"]
+    if isinstance(value, dict) and value.keys() == _COUNTS:
+        return Message("{added} added, {changed} changed, {removed} deleted", _COUNTED_ZH, **value)
+    named = choice_name(value, name)
+    if isinstance(named, Text):
+        return named
+    if entity == ACCOUNTS.name and name in _DONE:
+        return _DONE[name].get(value, str(value))
+    text = (notice_in(zone, value) if isinstance(value, str) else None) or format_cell(value)
+    if not text:
+        return _NONE
     return text if len(text) <= MAX_DESCRIPTION else f"{text[:MAX_DESCRIPTION]}…"
 
 
@@ -142,7 +181,7 @@ def _page_of(line: Record) -> str | None:
 
 def _search(terms: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> AuditQuery:
     if is_access and "subject" in terms:
-        raise ValidationError([(("subject",), "access audit entries have no subject: use Who")])
+        raise ValidationError([(("subject",), _NO_SUBJECT)])
     texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject")}
     moments: dict[str, Any] = {name: _moment(name, terms[name], zone) for name in ("since", "until") if name in terms}
     line = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else None
@@ -153,4 +192,4 @@ def _moment(name: str, text: str, zone: tzinfo) -> int:
     try:
         return seconds_of(text, zone)
     except ValueError as problem:
-        raise ValidationError([((name,), str(problem))]) from None
+        raise ValidationError([((name,), problem.args[0])]) from None

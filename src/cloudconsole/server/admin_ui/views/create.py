@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.entities import ACCOUNTS, NEWS, ChangeResult, EntityType
-from cloudconsole.operator.entities.base import PAST_TENSE
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -25,6 +24,7 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_fields,
     submitted_texts,
 )
+from cloudconsole.server.admin_ui.names import ADDED_BEFORE, DONE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
@@ -97,7 +97,7 @@ class CreateView:
         added = done.after or {}
         if previews:
             return await self._again(request, posted, Problems(), 200, Preview.of(added, context.executor))
-        past = PAST_TENSE["add"] if done.changed else "is there already"
+        past = DONE["add"] if done.changed else ADDED_BEFORE
         return context.done(
             request, self._entity, done.subject, past, link(f"{self._entity.name}/one/", key=done.subject)
         )

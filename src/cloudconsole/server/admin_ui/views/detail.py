@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
-from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.quota_check import quota_usage_of
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -32,7 +32,9 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_fields,
     submitted_texts,
 )
+from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.names import DONE, NOTHING_TO_CHANGE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
@@ -40,11 +42,12 @@ from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.admin_ui.views.create import Preview, dry_run, is_preview
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
+from cloudconsole.spec.i18n import Text
 
 
 class QuotaUsage(NamedTuple):
-    label: str
-    unit: str
+    label: Label
+    unit: Label
     used: int
     limit: int
 
@@ -66,10 +69,12 @@ def quota_usage(tx: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
     ]
 
 
-CHANGED_MEANWHILE: Final = (
-    "It was changed after this page was loaded, and nothing was saved. Check its state and the marked fields, and save \
-again."
+CHANGED_MEANWHILE: Final = Text(
+    "It was changed after this page was loaded, and nothing was saved. Check its state and the marked fields, and save "
+    "again.",
+    "此页面打开后内容已被修改，未保存任何更改。请检查其状态和标记的字段，然后重新保存。",
 )
+_IN_USE: Final = ("{amount} in use", "已用 {amount}")
 
 
 CONFLICT: Final = 409
@@ -86,7 +91,7 @@ class LoadedRecord(NamedTuple):
     record: Record
     fields: tuple[FormField, ...]
     state: str | None
-    notes: dict[str, str]
+    notes: dict[str, Label]
     suggestions: Suggestions
     quota_usage: list[QuotaUsage]
 
@@ -114,7 +119,7 @@ class DetailView:
             return await again(submitted_texts(CHANGED_MEANWHILE), CONFLICT)
         except OperatorError as error:
             return await again(error, 422)
-        after, past = done.after or {}, PAST_TENSE["change"] if done.changed else NOTHING_TO_CHANGE
+        after, past = done.after or {}, DONE["change"] if done.changed else NOTHING_TO_CHANGE
         if previews:
             return await again(Problems(), 200, preview=Preview.of(after, context.executor))
         page = link(f"{self._entity.name}/one/", key=self._entity.key_of(after))
@@ -151,7 +156,7 @@ class DetailView:
         try:
             found = await self._context.executor.read(partial(self._read, key))
         except OperatorError as missing:
-            return self._context.not_found(request, visit, str(missing))
+            return self._context.not_found(request, visit, missing.message)
         record, controls = found.record, found.fields
         problems = form_problems(error, controls) if isinstance(error, OperatorError) else error or Problems()
         seen, fields = record_fingerprint(controls, record, zone), record_fields(controls, record, zone)
@@ -176,7 +181,7 @@ class DetailView:
             ],
             fields=[]
             if is_fixed
-            else [field._replace(note=found.notes.get(field.definition.name)) for field in fields],
+            else [field._replace(note=found.notes.get(field.definition.name, "")) for field in fields],
             seen=seen,
             row_actions=[action for action in row_actions_for(entity) if action.applies_to(record, found.state)],
             additions=add_links_for(entity, key),
@@ -193,10 +198,10 @@ class DetailView:
         entity = self._entity
         record = entity.show(tx, key)
         controls = edit_fields(entity, record) if "change" in entity.verbs else ()
-        notes: dict[str, str] = {}
+        notes: dict[str, Label] = {}
         if entity is QUOTAS:
             used = quota_usage_of(tx, find_tenant(tx, key)["id"])
-            notes = {name: f"{amount} in use" for name, amount in used.items()}
+            notes = {name: Message(*_IN_USE, amount=amount) for name, amount in used.items()}
         state = state_of(entity, record, format_utc(tx.now))
         if entity is PRICES:
             prices = PRICES.list(tx, {"kind": record["kind"]}, limit=None)

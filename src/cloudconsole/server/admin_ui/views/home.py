@@ -8,6 +8,7 @@ from cloudconsole.operator.audit import AuditQuery
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.names import ENTITIES
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.views.audit import describe_changes
 from cloudconsole.server.http.request import Request
@@ -16,18 +17,6 @@ from cloudconsole.store.tables import news
 
 _CHANGES: Final = 10
 _UPCOMING: Final = 5
-_SECTIONS: Final = {
-    "tenant": "Customers with their accounts, quotas, resources, domains and URLs.",
-    "account": "Who can log in, and for which tenant; passwords, sessions, failed logins.",
-    "quota": "Limits of a tenant, and how much of them is in use.",
-    "node": "Locations of resources; a disabled node accepts no new ones.",
-    "price": "Hourly prices by kind, unit and node, with a start time.",
-    "resource": "Cloud hosts, disks, images and others that count against quotas and cost money.",
-    "flavor": "Sizes of cloud hosts offered to tenants.",
-    "url": "Common URLs on a tenant's overview.",
-    "domain": "Accelerated domains, with their cache behaviors, access rules and origins.",
-    "news": "Announcements for all tenants; an item can be scheduled.",
-}
 
 
 class HomeView:
@@ -37,7 +26,7 @@ class HomeView:
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
         lines, upcoming = await self._context.executor.read(_read)
-        return self._context.page("home.html", request, visit, sections=_SECTIONS, lines=lines, upcoming=upcoming)
+        return self._context.page("home.html", request, visit, sections=ENTITIES, lines=lines, upcoming=upcoming)
 
 
 def _read(tx: OperatorTransaction) -> tuple[list[Record], list[Record]]:

@@ -13,11 +13,13 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import Column, columns_of, price_states, state_of
 from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
-from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.labels import filter_label, label_of
+from cloudconsole.server.admin_ui.messages import MESSAGES
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
-from cloudconsole.server.admin_ui.templating import link, parse_query, title_of
+from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
+from cloudconsole.spec.i18n import Text
 
 PAGE: Final = 50
 """Rows per page."""
@@ -36,7 +38,7 @@ class ListView:
         self._entity = entity
         self._context = context
         self._filters = entity.filters()
-        self._controls = tuple(_control(name, each) for name, each in self._filters.items())
+        self._controls = tuple(_control(entity, name, each) for name, each in self._filters.items())
         self._columns: tuple[Column, ...] = columns_of(entity)
 
     async def show(self, request: Request) -> Response:
@@ -62,10 +64,10 @@ class ListView:
             status=422 if problems.all else 200,
             entity=self._entity,
             columns=self._columns,
-            key_label="Price of" if self._entity is PRICES else label_of(self._entity.key),
+            key_label=MESSAGES["list.price"] if self._entity is PRICES else label_of(self._entity.key),
             found=found,
             filters=[
-                BoundField(control, selected.get(control.name, ""), problems.of_fields.get(control.name))
+                BoundField(control, selected.get(control.name, ""), problems.of_fields.get(control.name, ()))
                 for control in self._controls
             ],
             adding=link(f"{path}add/", **{name: selected.get(name) for name in _PREFILLING_FILTERS}),
@@ -94,17 +96,11 @@ class ListView:
         return listed, suggestions_for(tx, self._controls)
 
 
-def _control(name: str, chosen: Filter) -> FormField:
+def _control(entity: EntityType, name: str, chosen: Filter) -> FormField:
     kind: Kind = "switch" if chosen.is_switch else "choice" if chosen.choices else "text"
     suggests = name if name in ("tenant", "node") else None
-    hint = "case-sensitive" if name == "prefix" else ""
-    return FormField(name, _label(name, chosen), hint, kind, (name,), choices=chosen.choices, suggests=suggests)
+    label, hint = filter_label(entity.name, name, chosen), _CASE_SENSITIVE if name == "prefix" else ""
+    return FormField(name, label, hint, kind, (name,), choices=chosen.choices, suggests=suggests)
 
 
-def _label(name: str, chosen: Filter) -> str:
-    """Return `Only the disabled ones` for a switch, `Id or name begins with` for a prefix, otherwise the field name."""
-    if chosen.is_switch:
-        return title_of(chosen.help)
-    if name == "prefix":
-        return title_of(chosen.help.removeprefix("only those whose ").removesuffix(" this"))
-    return label_of(name)
+_CASE_SENSITIVE: Final = Text("Case-sensitive.", "区分大小写。")
