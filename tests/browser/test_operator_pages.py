@@ -66,20 +66,112 @@ def heading(page: Page, text: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text(text)
 
 
-@pytest.mark.parametrize(("size", "scheme"), [("desktop", "light"), ("phone", "dark")])
-def test_all_pages_are_accessible_without_overflow(browser: ConsoleBrowser, size: str, scheme: str) -> None:
-    page = browser.open("/admin/", viewport=SIZES[size], color_scheme=scheme)
+@pytest.mark.parametrize(
+    ("size", "scheme", "locale"),
+    [
+        ("desktop", "light", "en-GB"),
+        ("phone", "dark", "en-GB"),
+        ("desktop", "dark", "zh-CN"),
+        ("phone", "light", "zh-CN"),
+    ],
+)
+def test_all_pages_are_accessible_without_overflow(
+    browser: ConsoleBrowser, size: str, scheme: str, locale: str
+) -> None:
+    page = browser.open("/admin/", viewport=SIZES[size], color_scheme=scheme, locale=locale)
+    language = locale.partition("-")[0]
     assert (axe_violations(page), overflows(page)) == ("", False)
-    screenshot(page, f"admin-sign-in-{size}-{scheme}")
+    screenshot(page, f"admin-sign-in-{size}-{scheme}-{language}")
     sign_in(page, "operator")
-    heading(page, "Overview")
+    heading(page, "Overview" if language == "en" else "概览")
     for name, path in PAGES.items():
         page.goto(path)
+        assert page.locator("html").get_attribute("lang") == language
         has_scrolling_table = page.evaluate(HAS_SCROLLING_TABLE) if size == "desktop" else False
         assert (name, axe_violations(page), overflows(page), has_scrolling_table) == (name, "", False, False)
         if size == "phone":
             assert (name, page.evaluate(MISALIGNED_CARDS), page.evaluate(NAV_ITEM_HIDDEN)) == (name, [], False)
-        screenshot(page, f"admin-{name}-{size}-{scheme}")
+        screenshot(page, f"admin-{name}-{size}-{scheme}-{language}")
+
+
+def test_language_can_be_chosen_without_javascript(browser: ConsoleBrowser) -> None:
+    page = browser.open("/admin/", java_script_enabled=False)
+    sign_in(page, "operator")
+    heading(page, "Overview")
+    page.goto("/admin/node/")
+    expect(page.get_by_role("group", name="Theme")).to_be_hidden()
+    page.get_by_role("button", name="中文").click()
+    heading(page, "节点")
+    expect(page.get_by_role("button", name="中文")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="English").click()
+    heading(page, "Nodes")
+
+
+def test_language_and_theme_are_shared_with_the_tenant_console(page: Page) -> None:
+    page.get_by_role("button", name="中文").click()
+    heading(page, "概览")
+    page.get_by_role("button", name="深色").click()
+    expect(page.get_by_role("button", name="深色")).to_have_attribute("aria-pressed", "true")
+    page.goto("/")
+    expect(page.locator("html")).to_have_attribute("lang", "zh")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.get_by_role("button", name="English").click()
+    page.get_by_role("button", name="Light").click()
+    page.goto("/admin/news/")
+    heading(page, "News")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    expect(page.get_by_role("button", name="Light")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_choice_elsewhere_does_not_resend_a_form(page: Page) -> None:
+    page.goto("/admin/tenant/add/")
+    page.evaluate("localStorage.setItem('cloudconsole.language', '\"zh\"')")
+    page.get_by_label("Name").fill("demo")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("alert")).to_contain_text("already exists")
+    expect(page.get_by_label("Name")).to_have_value("demo")
+    page.goto("/admin/")
+    heading(page, "概览")
+
+
+def test_price_form_offers_the_units_of_the_kind(page: Page) -> None:
+    page.goto("/admin/price/add/")
+    unit = page.get_by_label("Unit")
+    options = unit.locator("option:not([value=''])")
+    expect(options).to_have_count(4)
+    page.get_by_label("Kind").select_option("volume")
+    expect(options).to_have_text(["Per GB"])
+    expect(unit).to_have_value("gb")
+    page.get_by_label("Kind").select_option("instance")
+    expect(options).to_have_text(["Each", "Per core", "Per GB of RAM"])
+    expect(unit).to_have_value("")
+
+
+def test_news_preview_has_the_date_format_of_tenants(page: Page, browser: ConsoleBrowser) -> None:
+    page.goto("/admin/news/one/?key=10")
+    page.get_by_role("button", name="Preview").click()
+    date = page.locator(".news-preview time")
+    expect(date).not_to_have_text(re.compile(r"^\d{4}-"))
+    tenant = browser.open_signed_in("/")
+    expect(tenant.locator("time").get_by_text(date.inner_text(), exact=True).first).to_be_visible()
+
+
+def test_printed_page_names_account_and_time(page: Page) -> None:
+    page.goto("/admin/tenant/")
+    printed = page.locator(".print-only")
+    expect(printed).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(printed).to_have_text(re.compile(r"Account operator, page of 2026-11-\d\d \d\d:\d\d:\d\d"))
+    expect(printed).to_be_visible()
+    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
+    expect(page.get_by_role("table")).to_be_visible()
+
+
+def test_json_errors_are_shown_in_chinese(browser: ConsoleBrowser) -> None:
+    page = browser.open("/admin/domain/one/?key=206813", locale="zh-CN")
+    sign_in(page, "operator")
+    page.get_by_label("缓存规则", exact=True).fill('{"a" 1}')
+    expect(page.locator("#field-cacheBehaviors-syntax-error")).to_have_text("第 1 行第 6 列：缺少冒号")
 
 
 def test_a_time_shortened_by_the_browser_is_not_a_change(page: Page) -> None:
@@ -91,7 +183,7 @@ def test_a_time_shortened_by_the_browser_is_not_a_change(page: Page) -> None:
 def test_a_rejected_form_focuses_the_error_and_keeps_typed_text(page: Page) -> None:
     page.goto("/admin/resource/add/")
     page.get_by_label("Tenant").fill("demo")
-    page.get_by_label("Id", exact=True).fill("i-9")
+    page.get_by_label("ID", exact=True).fill("i-9")
     page.get_by_label("Kind").select_option("instance")
     page.get_by_label("Name").fill("big")
     page.get_by_label("Node").fill("hk-1")
@@ -174,7 +266,7 @@ def test_filters_are_collapsed_on_phones_and_open_without_javascript(browser: Co
     page.get_by_role("button", name="Search").click()
     expect(field).to_have_value("web-da")
     expect(field).to_be_visible()
-    box = page.get_by_label("Only running resources").bounding_box()
+    box = page.get_by_label("Running only").bounding_box()
     assert box
     assert min(box["width"], box["height"]) >= 24
     page.set_viewport_size(DESKTOP)
