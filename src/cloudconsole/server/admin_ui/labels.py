@@ -191,11 +191,11 @@ _FILTERS: Final[Mapping[str, Text]] = {
     "url.shared": Text("Published to all only", "仅对所有租户可见"),
 }
 _PRICED: Final = {
-    ("instance", "each"): Text("Instance", "云主机"),
+    ("instance", "each"): Text("Instance", "云主机每台"),
     ("instance", "vcpu"): Text("Core of an instance", "云主机每核"),
     ("instance", "ram_gb"): Text("GB of RAM of an instance", "云主机每 GB 内存"),
     ("image", "gb"): Text("GB of an image", "镜像每 GB"),
-    ("loadbalance", "each"): Text("Load balancer", "负载均衡"),
+    ("loadbalance", "each"): Text("Load balancer", "负载均衡每个"),
     ("volume", "gb"): Text("GB of a volume", "云硬盘每 GB"),
 }
 _OF_FLAVOR: Final = ("{what} of the flavor {type}", "{what}（主机配置 {type}）")

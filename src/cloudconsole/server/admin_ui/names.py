@@ -155,10 +155,10 @@ CHANGES: Final[Mapping[str, Text]] = {
 EVENTS: Final[Mapping[str, Text]] = {
     "backup": Text("Back up", "备份"),
     "copy-to-postgresql": Text("Copy to PostgreSQL", "复制到 PostgreSQL"),
-    "dump": Text("Dump to a file", "导出为文件"),
+    "dump": Text("Dump to file", "导出为文件"),
     "end-sessions": Text("End all sessions", "结束所有会话"),
     "import": Text("Import resources", "导入资源"),
-    "load": Text("Load a file", "加载文件"),
+    "load": Text("Load file", "加载文件"),
     "login": Text("Log in", "登录"),
     "login_refused": Text("Login rejected", "登录被拒绝"),
     "logout": Text("Log out", "退出登录"),
@@ -167,7 +167,7 @@ EVENTS: Final[Mapping[str, Text]] = {
     "operator_logout": Text("Operator logout", "管理员退出登录"),
     "prune": Text("Delete old entries", "清理旧记录"),
     "recount": Text("Correct counters", "校正计数"),
-    "restore": Text("Restore a backup", "恢复备份"),
+    "restore": Text("Restore backup", "恢复备份"),
     "session_revoked": Text("Session revoked", "会话被撤销"),
 }
 """Other entries of the audit logs."""
