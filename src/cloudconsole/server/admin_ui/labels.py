@@ -142,7 +142,9 @@ _HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
         "Page that the title links to, beginning with http:// or https://.",
         "标题所链接的页面，以 http:// 或 https:// 开头。",
     ),
-    ("news", "language"): Text("Language of the title; empty for readers of both.", "标题的语言；留空则面向两种语言的读者。"),
+    ("news", "language"): Text(
+        "Language of the title; empty for readers of both.", "标题的语言；留空则面向两种语言的读者。"
+    ),
     ("news", "pinned"): Text("Tenants see it at the top of every page.", "置顶后显示在租户所有页面的顶部。"),
     ("news", "disabled"): Text("Tenants no longer see it.", "撤回后租户不再可见。"),
 }
