@@ -29,7 +29,7 @@ from cloudconsole.store.sqlite.engine import open_engine, opened
 from tests.docs.code_blocks import blocks
 from tests.e2e.processes import client_of, command, connection_to, eventually, needs_curl, workers
 from tests.e2e.raw_http import raw_connection, request
-from tests.fork_server import MAX_WAIT_SECONDS
+from tests.fork_server import MAX_WAIT_SECONDS, polls
 from tests.harness import ApiClient, HttpTransport, RunningServer, clean_environment, running_server
 
 WORKERS = 3
@@ -79,11 +79,16 @@ class TestSeveralWorkers:
     def test_failed_logins_are_counted_across_workers(self, multi_worker_server: RunningServer) -> None:
         start = threading.Barrier(40)
 
-        def attempt(_: int) -> int:
+        def attempt(_number: int) -> int:
             with client_of(multi_worker_server.base) as client:
                 client.open()
                 start.wait(MAX_WAIT_SECONDS)
-                return client.login("guessed-by-many", "wrong").status
+                # On a busy machine, the queue of logins may be full: such attempts do not count.
+                for _ in polls():
+                    reply = client.login("guessed-by-many", "wrong")
+                    if reply.status != 503:
+                        return reply.status
+                raise AssertionError("the queue of logins stays full")
 
         with ThreadPoolExecutor(40) as pool:
             assert Counter(pool.map(attempt, range(40))) == {401: 10, 429: 30}

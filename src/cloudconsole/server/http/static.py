@@ -125,8 +125,10 @@ _STYLES: Final = ("theme.css", "console/shell.css", "console/pages.css", "consol
 
 def _contents(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return what is served: of the console page, one script and one style sheet."""
+    scripts = [path for path in sources if path.startswith("admin/") and path.endswith(".js")]
     return {
         **{path: content for path, content in sources.items() if not path.startswith(_PAGE_DIRECTORY)},
+        **{path: bundle(sources, path) for path in scripts},
         "console.js": bundle(sources, "console/main.js"),
         "console.css": b"".join(sources[path] for path in _STYLES),
     }

@@ -25,6 +25,12 @@ export function onAnnouncements(listener) {
   listeners.add(listener);
 }
 
+// Whether announcements can be pinned, or have a language.
+export async function hasAnnouncements() {
+  const { extensions = [] } = await serviceInfo();
+  return extensions.includes(ACTION);
+}
+
 // The announcements for readers of the page's language, and the others.
 export function byLanguage(items) {
   const isOwn = (item) => item.language === null || item.language === language();
@@ -32,9 +38,9 @@ export function byLanguage(items) {
 }
 
 async function load(scope) {
-  const { extensions = [] } = await serviceInfo();
+  const isOn = await hasAnnouncements();
   if (callScope() !== scope) throw new CallCancelled();
-  const items = extensions.includes(ACTION) ? await call(ACTION).catch(orNews) : await news();
+  const items = isOn ? await call(ACTION).catch(orNews) : await news();
   for (const listener of listeners) listener(items);
   return items;
 }

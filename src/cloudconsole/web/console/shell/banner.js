@@ -2,9 +2,10 @@
 // shown at once and the page does not move when they are loaded again.
 
 import { announce } from "../components/announce.js";
-import { byLanguage, loadAnnouncements, onAnnouncements } from "../core/announcements.js";
+import { byLanguage, hasAnnouncements, loadAnnouncements, onAnnouncements } from "../core/announcements.js";
 import { externalLink, h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { callScope } from "../core/session.js";
 import * as storage from "../core/storage.js";
 import { formatTime } from "../core/time.js";
 import { icon } from "./icons.js";
@@ -21,7 +22,15 @@ let loadedAt = -Infinity;
 export function renderBanner(element) {
   banner = element;
   show();
-  if (performance.now() - loadedAt > MAX_AGE_MS) loadAnnouncements().catch(() => {});
+  if (performance.now() - loadedAt > MAX_AGE_MS) refresh().catch(() => {});
+}
+
+async function refresh() {
+  const scope = callScope();
+  const isOn = await hasAnnouncements();
+  if (callScope() !== scope) return;
+  if (isOn) await loadAnnouncements();
+  else update([]);
 }
 
 export function clearBanner() {
@@ -82,7 +91,7 @@ function isItem(item) {
   return [item?.date, item?.url, item?.title].every((each) => typeof each === "string");
 }
 
-onAnnouncements((items) => {
+function update(items) {
   loadedAt = performance.now();
   const pinned = items.filter((item) => item.pinned);
   const keys = pinned.map(keyOf);
@@ -92,8 +101,9 @@ onAnnouncements((items) => {
     storage.write(DISMISSED_KEY, dismissed.filter((key) => keys.includes(key)));
   }
   if (banner) show();
-});
+}
 
+onAnnouncements(update);
 for (const name of [PINNED_KEY, DISMISSED_KEY]) {
   storage.onExternalChange(name, () => {
     if (banner) show();
