@@ -8,9 +8,10 @@ import { formatMoment } from "./time.js";
 
 // `load` fetches the data, `render` returns elements for it; `name` is a CSS class. With a title the panel is a card,
 // without one a plain container. `render` also receives the set of what the reader has opened (see disclosure.js).
-// `tools` are elements beside the title. The element's `reload` method loads the data again and returns whether it succeeded. Until then, and if it fails,
-// the present content stays. `loaded` is the promise of the first load.
-export function panel({ title, load, render, name, tools = [] }) {
+// `tools` are elements beside the title. `skeleton` returns what is known of the content before the first load, in about
+// its size, so that nothing below moves. The element's `reload` method loads the data again and returns whether it
+// succeeded. Until then, and if it fails, the present content stays. `loaded` is the promise of the first load.
+export function panel({ title, load, render, name, tools = [], skeleton = () => null }) {
   const notice = h("div", { class: "panel-notice" });
   const body = h("div", { class: "panel-body" });
   const section = title ? card(title, name, tools, notice, body) : h("div", { class: `panel ${name}` }, notice, body);
@@ -24,7 +25,7 @@ export function panel({ title, load, render, name, tools = [] }) {
     isLoading = true;
     const hadFocus = section.contains(document.activeElement);
     section.setAttribute("aria-busy", "true");
-    if (loadedAt === null) show([], h("p", { class: "loading" }, t("panel.loading")));
+    if (loadedAt === null) show([], [h("p", { class: "loading" }, t("panel.loading")), skeleton()]);
     try {
       const moment = new Date();
       show([], render(await load(), opened));

@@ -9,7 +9,7 @@ import { asOf, panel } from "../core/panel.js";
 import { call, serviceInfo } from "../core/session.js";
 import { costs, loadCosts } from "./overview/costs.js";
 import { news } from "./overview/news.js";
-import { quotas } from "./overview/quotas.js";
+import { quotaSkeleton, quotas } from "./overview/quotas.js";
 import { urls } from "./overview/urls.js";
 
 export const page = { path: "", title: "nav.overview", render };
@@ -22,6 +22,7 @@ function render() {
       tools: commandsButton({ title: t("quotas.title"), action: "GetUsageLimits", cli: ["usage"] }),
       load: () => Promise.all([call("GetUsageLimits"), serviceInfo()]),
       render: ([usage, info]) => quotas(usage, info.units),
+      skeleton: quotaSkeleton,
     }),
     panel({
       title: t("costs.title"),

@@ -4,6 +4,7 @@ import { h, newId } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
 
 const NEAR_PERCENT = 80n;
+export const UNKNOWN = "…";
 
 // The status of a quota, in exact integer arithmetic.
 export function quotaStatus(used, limit) {
@@ -31,21 +32,30 @@ export function gauge({ name, label, used, limit, format }) {
   return h(
     "li",
     { class: `gauge ${status}`, "data-quota": name },
-    h(
-      "div",
-      { class: "gauge-head" },
-      h("span", { class: "gauge-name", id }, label),
-      h("span", { class: "gauge-status" }, statusText(status, { used, limit, format })),
-    ),
+    head(h("span", { class: "gauge-name", id }, label), statusText(status, { used, limit, format })),
     hasBar(status) && meter(id, status, { used, limit, texts }),
-    h(
-      "dl",
-      { class: "gauge-numbers" },
-      Object.entries(texts).map(([key, text]) =>
-        h("div", { class: key }, h("dt", {}, t(`quota.${key}`)), h("dd", {}, text)),
-      ),
-    ),
+    numbers(texts),
   );
+}
+
+// The same before the numbers are known.
+export function emptyGauge(label) {
+  return h(
+    "li",
+    { class: "gauge" },
+    head(h("span", { class: "gauge-name" }, label), UNKNOWN),
+    h("div", { class: "track" }),
+    numbers({ used: UNKNOWN, limit: UNKNOWN, free: UNKNOWN }),
+  );
+}
+
+function head(name, status) {
+  return h("div", { class: "gauge-head" }, name, h("span", { class: "gauge-status" }, status));
+}
+
+function numbers(texts) {
+  const number = ([key, text]) => h("div", { class: key }, h("dt", {}, t(`quota.${key}`)), h("dd", {}, text));
+  return h("dl", { class: "gauge-numbers" }, Object.entries(texts).map(number));
 }
 
 function hasBar(status) {

@@ -4,7 +4,7 @@
 import { h, newId } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
 import { formatSize, toBigInt } from "../../core/numbers.js";
-import { gauge, percentText, quotaStatus } from "./gauge.js";
+import { UNKNOWN, emptyGauge, gauge, percentText, quotaStatus } from "./gauge.js";
 
 // Gauges are [name, usage field, limit field, unit], limits [name, limit field, unit].
 const GROUPS = {
@@ -50,16 +50,32 @@ export function quotas(usage, units) {
       limit: toBigInt(usage[limit]),
       format: formatter(unit),
     })),
-    limits: limits.map(([quota, limit, unit]) => [quota, toBigInt(usage[limit]), formatter(unit)]),
+    limits: limits.map(([quota, limit, unit]) => [quota, limitText(toBigInt(usage[limit]), formatter(unit))]),
   }));
   const gauges = groups.flatMap((group) => group.gauges);
   const urgent = gauges.filter(isUrgent).sort(byUrgency);
   const rest = groups.map((group) => ({ ...group, gauges: group.gauges.filter((each) => !isUrgent(each)) }));
   return [
     alerts(gauges),
-    urgent.length > 0 && quotaGroup({ name: "urgent", gauges: urgent, limits: [] }),
-    h("div", { class: "quota-groups" }, rest.filter((each) => each.gauges.length + each.limits.length > 0).map(quotaGroup)),
+    urgent.length > 0 && quotaGroup({ name: "urgent", gauges: urgent.map(gauge), limits: [] }),
+    h(
+      "div",
+      { class: "quota-groups" },
+      rest
+        .filter((each) => each.gauges.length + each.limits.length > 0)
+        .map((group) => quotaGroup({ ...group, gauges: group.gauges.map(gauge) })),
+    ),
   ];
+}
+
+// The quotas before their numbers are known.
+export function quotaSkeleton() {
+  const groups = Object.entries(GROUPS).map(([name, { gauges, limits }]) => ({
+    name,
+    gauges: gauges.map(([quota]) => emptyGauge(t(`quota.${quota}`))),
+    limits: limits.map(([quota]) => [quota, UNKNOWN]),
+  }));
+  return h("div", { class: "quota-groups", "aria-hidden": "true" }, groups.map(quotaGroup));
 }
 
 // Quotas from 80 % on come first, the most used of them at the top.
@@ -81,14 +97,17 @@ function quotaGroup({ name, gauges, limits }) {
     "section",
     { class: `quota-group ${name}`, "aria-labelledby": id },
     h("h3", { id }, t(`quotas.${name}`)),
-    h("ul", { class: "gauges" }, gauges.map(gauge)),
+    h("ul", { class: "gauges" }, gauges),
     limits.length > 0 &&
       h("div", {}, h("h4", {}, t("quotas.limits")), h("dl", { class: "limits" }, limits.map(limitItem))),
   );
 }
 
-function limitItem([name, limit, format]) {
-  const text = limit < 0n ? t("quota.unlimited") : format(limit);
+function limitText(limit, format) {
+  return limit < 0n ? t("quota.unlimited") : format(limit);
+}
+
+function limitItem([name, text]) {
   return h("div", { "data-quota": name }, h("dt", {}, t(`quota.${name}`)), h("dd", {}, text));
 }
 
