@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from ast import literal_eval
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,56 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
 from tests.browser.conftest import PASSWORDS
-from tests.browser.helpers import PHONE, ConsoleBrowser, assert_accessible, screenshot, serve_modules, tab_to
+from tests.browser.helpers import (
+    PHONE,
+    ConsoleBrowser,
+    assert_accessible,
+    screenshot,
+    serve_modules,
+    tab_to,
+    wait_until_loaded,
+)
 
-PANELS = {
-    "Quotas": "GetUsageLimits",
-    "Costs": "GetConsumptionsEstimated",
-    "News": "GetNews",
-    "Common URLs": "GetUrlList",
+NOVEMBER = {"start_at": "2026-11-01", "end_at": "2026-11-30", "limit": 1000}
+ESTIMATE = {"items": [{"res_type": "instance", "count": 3, "flavor": "4"}, {"res_type": "floating_ip", "count": 1}]}
+
+# By page and name of the data: action and fields.
+DATA: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
+    "": {
+        "Quotas": ("GetUsageLimits", {}),
+        "Costs": ("GetConsumptionsEstimated", {}),
+        "News": ("GetNews", {}),
+        "Common URLs": ("GetUrlList", {}),
+    },
+    "costs?by=node": {
+        "This month": ("GetForecast", {}),
+        "Last twelve months": ("GetBillingReportList4NearlyYear", {}),
+        "Estimated costs": ("GetConsumptionsEstimated", {}),
+        "Monthly breakdown": ("GetConsumptionsByQuery", NOVEMBER),
+        "Prices": ("GetPrices", {}),
+    },
+    "flavors?items=instance*3*4+floating_ip*1": {"Flavors": ("GetFlavors", {}), "Estimate": ("GetEstimate", ESTIMATE)},
+    "domain": {"Domains": ("GetDomains", {"limit": 1000})},
+    "domain/206813": {"www.example-demo.com": ("GetDomainDetail", {"domainId": "206813"})},
 }
 
 
-def open_commands(page: Page, panel: str) -> dict[str, str]:
-    page.get_by_role("region", name=panel, exact=True).get_by_role("button", name=f"for {panel}").click()
-    dialog = page.get_by_role("dialog", name=f"{panel}: get this data yourself")
+def open_commands(page: Page, name: str) -> dict[str, str]:
+    page.get_by_role("button", name=f"for {name}: curl, Python, CLI").click()
+    dialog = page.get_by_role("dialog", name=f"{name}: get this data yourself")
     sections = dialog.locator("[data-command]").all()
     return {each.get_attribute("data-command") or "": each.locator("code").inner_text() for each in sections}
+
+
+def all_commands(page: Page) -> Iterator[tuple[dict[str, str], str, dict[str, Any]]]:
+    """Yield the commands of every panel of every page, with action and fields."""
+    for address, panels in DATA.items():
+        page.goto(f"/#/{address}")
+        wait_until_loaded(page)
+        expect(page.locator(".commands-button:visible")).to_have_count(len(panels))
+        for name, (action, fields) in panels.items():
+            yield open_commands(page, name), action, fields
+            page.keyboard.press("Escape")
 
 
 def run(program: list[str], tmp_path: Path, password: str = PASSWORDS["demo"]) -> str:
@@ -45,36 +81,48 @@ def run(program: list[str], tmp_path: Path, password: str = PASSWORDS["demo"]) -
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_curl_commands_print_the_data(browser: ConsoleBrowser, client: Console, tmp_path: Path, shell: str) -> None:
-    page = browser.open_signed_in()
-    for panel, action in PANELS.items():
-        command = open_commands(page, panel)["curl"]
-        assert PASSWORDS["demo"] not in command
-        assert json.loads(run([shell, "-c", command], tmp_path))["data"] == client.call(action)
-        page.keyboard.press("Escape")
+    for commands, action, fields in all_commands(browser.open_signed_in()):
+        assert PASSWORDS["demo"] not in commands["curl"]
+        assert json.loads(run([shell, "-c", commands["curl"]], tmp_path))["data"] == client.call(action, **fields)
     assert list(tmp_path.iterdir()) == [], "the cookies are removed"
 
 
 def test_cli_commands_print_the_data(browser: ConsoleBrowser, client: Console, tmp_path: Path) -> None:
-    page = browser.open_signed_in()
-    for panel, action in PANELS.items():
-        command = open_commands(page, panel)["CLI"]
+    for commands, action, fields in all_commands(browser.open_signed_in()):
+        command = commands["CLI"]
         assert run(["sh", "-c", command], tmp_path).count("\n") > 1
-        assert json.loads(run(["sh", "-c", f"{command} --output json"], tmp_path)) == client.call(action)
-        page.keyboard.press("Escape")
+        if action == "GetConsumptionsByQuery":
+            # Grouped, as the page shows them.
+            bills = client.call("GetBillingReportList4NearlyYear")
+            assert run(["sh", "-c", command], tmp_path).splitlines()[-1].split() == ["total", bills[-1]["total"]]
+        else:
+            assert json.loads(run(["sh", "-c", f"{command} --output json"], tmp_path)) == client.call(action, **fields)
 
 
 def test_python_programs_print_the_data(browser: ConsoleBrowser, client: Console, tmp_path: Path) -> None:
-    page = browser.open_signed_in()
-    for panel, action in PANELS.items():
-        program = open_commands(page, panel)["Python"]
-        printed = run([sys.executable, "-c", program], tmp_path).removeprefix("Password: ")
-        assert literal_eval(printed) == client.call(action)
-        page.keyboard.press("Escape")
+    for commands, action, fields in all_commands(browser.open_signed_in()):
+        printed = run([sys.executable, "-c", commands["Python"]], tmp_path).removeprefix("Password: ")
+        assert literal_eval(printed) == client.call(action, **fields)
 
 
-SHOW = """async ([action, fields, cli]) => {
+def test_commands_are_for_what_the_page_shows(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs?month=2026-02&by=resource")
+    assert "--from 2026-02-01 --to 2026-02-28 --by resource" in open_commands(page, "Monthly breakdown")["CLI"]
+    expect(page.get_by_role("dialog")).to_contain_text("one page of up to 1,000 items")
+    page.keyboard.press("Escape")
+    page.get_by_label("By node").check()
+    assert "--by node" in open_commands(page, "Monthly breakdown")["CLI"]
+    page.goto("/#/flavors")
+    button = page.get_by_role("button", name="for Estimate")
+    expect(page.get_by_role("button", name="for Flavors")).to_be_visible()
+    expect(button).to_be_hidden()
+    page.get_by_role("button", name="Add m1.tiny to the estimate").click()
+    assert '"flavor":"1"' in open_commands(page, "Estimate")["curl"]
+
+
+SHOW = """async (request) => {
   const { commandsFor } = await import("/modules/components/commands.js");
-  return commandsFor(action, fields, cli);
+  return commandsFor(request);
 }"""
 
 
@@ -87,7 +135,7 @@ def test_parameters_and_usernames_are_quoted(browser: ConsoleBrowser, tmp_path: 
     }
     with Console(browser.console.address, username="demo", password=PASSWORDS["demo"]) as client:
         expected = client.call("GetEstimate", **fields)
-    commands = page.evaluate(SHOW, ["GetEstimate", fields, None])
+    commands = page.evaluate(SHOW, {"action": "GetEstimate", "fields": fields})
     assert json.loads(run(["sh", "-c", commands["curl"]], tmp_path))["data"] == expected
     assert (
         literal_eval(run([sys.executable, "-c", commands["Python"]], tmp_path).removeprefix("Password: ")) == expected
@@ -97,7 +145,7 @@ def test_parameters_and_usernames_are_quoted(browser: ConsoleBrowser, tmp_path: 
       const stored = JSON.parse(localStorage["cloudconsole.account"]);
       localStorage["cloudconsole.account"] = JSON.stringify({ ...stored, username: "o'x; touch $HOME/made" });
     }""")
-    commands = page.evaluate(SHOW, ["GetNews", {}, ["news"]])
+    commands = page.evaluate(SHOW, {"action": "GetNews", "cli": ["news"]})
     assert json.loads(run(["sh", "-c", f"{commands['curl']} | head -c 0; echo '{{}}'"], tmp_path)) == {}
     assert not (tmp_path / "made").exists()
 

@@ -2,22 +2,23 @@
 // Passwords are never included: the commands ask for them.
 
 import { h, newId } from "../core/dom.js";
-import { t } from "../core/i18n.js";
+import { formatNumber, t } from "../core/i18n.js";
 import { account } from "../core/session.js";
 import { copyButton } from "./copy_button.js";
 
-// `title` names the data. `cli` is the command's name and arguments; without it, `call` is used.
-export function commandsButton({ title, action, fields = {}, cli = null }) {
+// `title` names the data, `request` returns how to get it now: {action, fields, cli}. `cli` is the command's name and
+// arguments; without it, `call` is used.
+export function commandsButton(title, request) {
   const attributes = { type: "button", class: "plain commands-button", "aria-haspopup": "dialog" };
   const hiddenName = h("span", { class: "visually-hidden" }, ` ${t("commands.button", { title })}`);
   const button = h("button", attributes, h("span", { "aria-hidden": "true" }, "</>"), t("commands.label"), hiddenName);
   button.title = t("commands.title");
-  button.addEventListener("click", () => open(title, commandsFor(action, fields, cli)));
+  button.addEventListener("click", () => open(title, request()));
   return button;
 }
 
 // The commands by name.
-export function commandsFor(action, fields, cli) {
+export function commandsFor({ action, fields = {}, cli = null }) {
   const { username, region } = account();
   const target = { base: location.origin, username, region };
   return {
@@ -27,7 +28,7 @@ export function commandsFor(action, fields, cli) {
   };
 }
 
-function open(title, commands) {
+function open(title, request) {
   const id = newId("commands");
   const close = h("button", { type: "button", onclick: () => dialog.close() }, t("commands.close"));
   const content = h(
@@ -35,7 +36,8 @@ function open(title, commands) {
     {},
     h("header", { class: "panel-head" }, h("h2", { id }, t("commands.heading", { title })), close),
     h("p", { class: "muted" }, t("commands.password")),
-    Object.entries(commands).map(([name, text]) => block(name, text)),
+    request.fields?.limit && h("p", { class: "muted" }, t("commands.pages", { count: formatNumber(request.fields.limit) })),
+    Object.entries(commandsFor(request)).map(([name, text]) => block(name, text)),
   );
   const dialog = h("dialog", { class: "commands", "aria-labelledby": id }, content);
   // The browser returns the focus to the button.

@@ -16,7 +16,7 @@ export const FLAVORS = {
     zh: "系统盘“{disk}”不能与所选配置搭配，请重新选择。",
   },
   "flavors.node": { en: "Prices on node", zh: "计价节点" },
-  "flavors.any_node": { en: "Any (standard prices)", zh: "不指定（标准价格）" },
+  "flavors.any_node": { en: "Standard prices", zh: "标准价格" },
   "flavors.no_match": { en: "No matching configurations.", zh: "没有符合条件的配置。" },
   "flavors.reset": { en: "Start over", zh: "重新选择" },
   "flavors.all": { en: "All configurations", zh: "全部配置" },

@@ -1,16 +1,19 @@
 // The costs page: this month and its forecast, twelve months, the breakdown of one month, current costs and prices. What
 // needs an extension that the console does not have is left out.
 
+import { commandsButton } from "../components/commands.js";
 import { urlState } from "../components/url_state.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
 import { call, serviceInfo } from "../core/session.js";
+import { groupOf } from "./costs/breakdown.js";
 import { estimate } from "./costs/estimate.js";
 import { history } from "./costs/history.js";
 import { monthSelection } from "./costs/month_selection.js";
 import { monthDetails } from "./costs/month.js";
 import { prices } from "./costs/prices.js";
+import { rowsRequest } from "./costs/rows.js";
 import { thisMonth } from "./costs/this_month.js";
 
 export const page = { path: "costs", title: "nav.costs", render };
@@ -38,6 +41,7 @@ function panels(info, state) {
       panel({
         title: t("costs.this_month"),
         name: "this-month",
+        tools: commandsButton(t("costs.this_month"), () => ({ action: "GetForecast", cli: ["costs", "forecast"] })),
         load: forecast,
         render: (data) => thisMonth(data, info.currency),
       }),
@@ -45,12 +49,14 @@ function panels(info, state) {
       panel({
         title: t("costs.history"),
         name: "cost-history",
+        tools: commandsButton(t("costs.history"), () => ({ action: "GetBillingReportList4NearlyYear" })),
         load: bills,
         render: (data, opened) => history(data, { info, opened, selection: hasMonths ? selection : null }),
       }),
     panel({
       title: t("costs.estimated"),
       name: "cost-estimate",
+      tools: commandsButton(t("costs.estimated"), () => ({ action: "GetConsumptionsEstimated", cli: ["costs"] })),
       load: () => call("GetConsumptionsEstimated"),
       render: (items, opened) => estimate(items, info, opened),
     }),
@@ -58,6 +64,7 @@ function panels(info, state) {
       panel({
         title: t("costs.of_month"),
         name: "cost-month",
+        tools: has("GetConsumptionsByQuery") && monthCommands(selection, state),
         load: selection.months,
         render: (months) => monthDetails({ months, selection, state, info, has, bills }),
       }),
@@ -65,10 +72,15 @@ function panels(info, state) {
       panel({
         title: t("prices.title"),
         name: "cost-prices",
+        tools: commandsButton(t("prices.title"), () => ({ action: "GetPrices", cli: ["prices"] })),
         load: () => call("GetPrices"),
         render: (items) => prices(items, info),
       }),
   ];
+}
+
+function monthCommands(selection, state) {
+  return commandsButton(t("costs.of_month"), () => rowsRequest(selection.shown(), groupOf(state)));
 }
 
 // Show all amounts of the page with all decimals.

@@ -1,6 +1,7 @@
 // The domains page: the list of the tenant's domains, and the details of the one whose ID is in the URL. Consoles
 // without GetDomains have a lookup by ID instead of the list.
 
+import { commandsButton } from "../components/commands.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
@@ -16,7 +17,7 @@ let hasList = null;
 
 function render(route) {
   const domainId = route.parameter.trim();
-  const head = h("header", { class: "domain-head" }, h("h1", {}, t("nav.domain")));
+  const head = h("header", { class: "page-head domain-head" }, h("h1", {}, t("nav.domain")));
   // Without a request, so that a change of the language keeps the typed ID.
   if (hasList === false) return [head, lookup(domainId, route)];
   const content = panel({
@@ -27,9 +28,17 @@ function render(route) {
       return hasList && domainId === "" ? call("GetDomains", { limit: PAGE_SIZE }) : null;
     },
     render: (firstPage) => {
-      if (firstPage) return domainList(firstPage, route);
+      if (firstPage) {
+        head.append(listCommands());
+        return domainList(firstPage, route);
+      }
       return hasList ? domainPanel(domainId, head) : lookup(domainId, route);
     },
   });
   return [head, content];
+}
+
+function listCommands() {
+  const request = { action: "GetDomains", fields: { limit: PAGE_SIZE }, cli: ["domains"] };
+  return commandsButton(t("nav.domain"), () => request);
 }

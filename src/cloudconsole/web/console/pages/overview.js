@@ -19,7 +19,7 @@ function render() {
     panel({
       title: t("quotas.title"),
       name: "quotas",
-      tools: commandsButton({ title: t("quotas.title"), action: "GetUsageLimits", cli: ["usage"] }),
+      tools: commandsButton(t("quotas.title"), () => ({ action: "GetUsageLimits", cli: ["usage"] })),
       load: () => Promise.all([call("GetUsageLimits"), serviceInfo()]),
       render: ([usage, info]) => quotas(usage, info.units),
       skeleton: quotaSkeleton,
@@ -27,21 +27,21 @@ function render() {
     panel({
       title: t("costs.title"),
       name: "costs",
-      tools: commandsButton({ title: t("costs.title"), action: "GetConsumptionsEstimated", cli: ["costs"] }),
+      tools: commandsButton(t("costs.title"), () => ({ action: "GetConsumptionsEstimated", cli: ["costs"] })),
       load: loadCosts,
       render: costs,
     }),
     panel({
       title: t("news.title"),
       name: "news",
-      tools: commandsButton({ title: t("news.title"), action: "GetNews", cli: ["news"] }),
+      tools: commandsButton(t("news.title"), () => ({ action: "GetNews", cli: ["news"] })),
       load: loadAnnouncements,
       render: news,
     }),
     panel({
       title: t("urls.title"),
       name: "urls",
-      tools: commandsButton({ title: t("urls.title"), action: "GetUrlList", cli: ["urls"] }),
+      tools: commandsButton(t("urls.title"), () => ({ action: "GetUrlList", cli: ["urls"] })),
       load: () => call("GetUrlList"),
       render: urls,
     }),

@@ -22,7 +22,7 @@ export function breakdown(loaded, { month, info, state }) {
   const count = h("p", { class: "count muted" });
   const notes = h("div", { class: "breakdown-notes" });
   let { items, isComplete } = loaded;
-  let by = GROUPS.includes(state.get("by")) ? state.get("by") : GROUPS[0];
+  let by = groupOf(state);
   let search = state.get("search");
   let timer = null;
 
@@ -119,6 +119,11 @@ export function breakdown(loaded, { month, info, state }) {
     ),
     output,
   ];
+}
+
+// The chosen grouping, which is in the URL.
+export function groupOf(state) {
+  return GROUPS.find((group) => group === state.get("by")) ?? GROUPS[0];
 }
 
 function groupSelector(selected, onSelect) {

@@ -8,11 +8,13 @@ const MONTHS = 12;
 
 export function monthSelection(state, { bills, forecast, timeZone }) {
   const listeners = new Set();
+  let current = null;
   const inUrl = () => (MONTH.test(state.get("month")) ? state.get("month") : null);
 
   // The months to choose from, oldest first.
   async function months() {
     const known = await recentMonths();
+    current = known.at(-1);
     return inUrl() === null || known.includes(inUrl()) ? known : [...known, inUrl()].sort();
   }
 
@@ -28,6 +30,8 @@ export function monthSelection(state, { bills, forecast, timeZone }) {
     months,
     // Null for the current month.
     get: inUrl,
+    // By this computer's clock until the console's current month is known.
+    shown: () => inUrl() ?? current ?? monthOf(new Date(), timeZone),
     set(month, current) {
       state.set({ month: month === current ? "" : month });
       for (const listener of listeners) listener(month);

@@ -22,6 +22,16 @@ export async function loadRows(month, items, isCurrent) {
   return { items: found, isComplete: false };
 }
 
+// How to get the rows outside the page, for commands.
+export function rowsRequest(month, by) {
+  const { start_at: first, end_at: last } = daysOf(month);
+  return {
+    action: "GetConsumptionsByQuery",
+    fields: { start_at: first, end_at: last, limit: PAGE },
+    cli: ["costs", "--from", first, "--to", last, "--by", by],
+  };
+}
+
 function daysOf(month) {
   const [year, number] = month.split("-").map(Number);
   const lastDay = new Date(Date.UTC(year, number, 0)).getUTCDate();

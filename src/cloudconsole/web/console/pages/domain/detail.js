@@ -1,5 +1,6 @@
 // All fields of a domain with explanations.
 
+import { commandsButton } from "../../components/commands.js";
 import { copyButton } from "../../components/copy_button.js";
 import { h, newId } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
@@ -14,6 +15,12 @@ export async function domainOrIdError(domainId) {
     if (error.field !== "domainId") throw error;
     return error;
   }
+}
+
+export function domainCommands({ domainId, domainName }) {
+  // An ID that looks like an option is no argument of a command of its own.
+  const cli = domainId.startsWith("-") ? null : ["domain", domainId];
+  return commandsButton(domainName, () => ({ action: "GetDomainDetail", fields: { domainId }, cli }));
 }
 
 export function domainDetail(domain) {

@@ -5,7 +5,7 @@ import { ApiError } from "../../core/api.js";
 import { h, newId, replace } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
 import { panel } from "../../core/panel.js";
-import { domainDetail, domainOrIdError } from "./detail.js";
+import { domainCommands, domainDetail, domainOrIdError } from "./detail.js";
 import { addRecent, recentIds } from "./recent.js";
 
 export function lookup(domainId, route) {
@@ -18,7 +18,8 @@ export function lookup(domainId, route) {
       if (result instanceof ApiError) return form.showError(result);
       addRecent(domainId);
       announce(t("domain.found", { name: result.domainName }));
-      return [h("h2", { class: "domain-name" }, h("bdi", {}, result.domainName)), domainDetail(result)];
+      const heading = h("h2", { class: "domain-name" }, h("bdi", {}, result.domainName));
+      return [h("header", { class: "panel-head" }, heading, domainCommands(result)), domainDetail(result)];
     },
   });
   return [form, detail];

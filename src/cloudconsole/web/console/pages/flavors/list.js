@@ -1,6 +1,7 @@
 // All flavors, filtered and sorted, with how many more fit into the quotas and, with GetEstimate, their prices.
 
 import { announce } from "../../components/announce.js";
+import { commandsButton } from "../../components/commands.js";
 import { h, newId, replace } from "../../core/dom.js";
 import { language, t } from "../../core/i18n.js";
 import { errorBox } from "../../core/panel.js";
@@ -145,7 +146,12 @@ export function flavorList(data, units, state, pricing) {
   return h(
     "section",
     { class: "card flavor-list", "aria-labelledby": id },
-    h("h2", { id }, t("flavors.pick")),
+    h(
+      "header",
+      { class: "panel-head" },
+      h("h2", { id }, t("flavors.pick")),
+      commandsButton(t("nav.flavors"), () => ({ action: "GetFlavors", cli: ["flavors"] })),
+    ),
     filters.element,
     h("div", { class: "list-head" }, count, reset),
     notice,

@@ -2,6 +2,7 @@
 
 import { roundedText } from "../../../components/amount.js";
 import { announce } from "../../../components/announce.js";
+import { commandsButton } from "../../../components/commands.js";
 import { h, newId, replace } from "../../../core/dom.js";
 import { formatNumber, t } from "../../../core/i18n.js";
 import { errorBox } from "../../../core/panel.js";
@@ -30,6 +31,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
   const notice = h("p", { class: "error", role: "alert" });
   const result = h("div", { class: "estimate-result" });
   const clear = h("button", { type: "button", class: "plain", onclick: removeAll }, t("estimate.clear"));
+  const code = commandsButton(t("estimate.title"), () => estimateRequest());
   const barText = h("span", { class: "estimate-bar-text" });
   const showButton = h("button", { type: "button", onclick: showCard }, t("estimate.show"));
   const bar = h("div", { class: "estimate-bar" }, barText, showButton);
@@ -39,7 +41,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function render() {
     replace(list, items.map((item) => rowOf(item)));
-    list.hidden = clear.hidden = bar.hidden = items.length === 0;
+    list.hidden = clear.hidden = code.hidden = bar.hidden = items.length === 0;
     hint.hidden = items.length > 0;
   }
 
@@ -47,6 +49,10 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
     const callbacks = { onChange: () => update(), onRemove: () => remove(item) };
     if (!rows.has(item)) rows.set(item, itemRow(item, { units, volumeTypes, currency, ...callbacks }));
     return rows.get(item);
+  }
+
+  function estimateRequest() {
+    return { action: "GetEstimate", fields: { items: items.map((item) => requestItem(item, node)) } };
   }
 
   // The URL changes at once, the estimate after a pause in typing.
@@ -71,7 +77,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
     const requested = [...items];
     result.setAttribute("aria-busy", "true");
     try {
-      const estimate = await call("GetEstimate", { items: requested.map((item) => requestItem(item, node)) });
+      const estimate = await call("GetEstimate", estimateRequest().fields);
       if (request === requests) show(estimate, requested, isAnnounced);
     } catch (error) {
       if (error instanceof CallCancelled || request !== requests) return;
@@ -156,7 +162,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
   const card = h(
     "section",
     { class: "card estimate", "aria-labelledby": id },
-    h("header", { class: "panel-head" }, heading, clear),
+    h("header", { class: "panel-head" }, heading, code, clear),
     hint,
     list,
     h("div", { class: "estimate-add", role: "group", "aria-label": t("estimate.add") }, Object.keys(NEW_ITEMS).map(addButton)),
