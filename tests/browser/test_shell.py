@@ -175,8 +175,10 @@ def test_all_pages_are_accessible_in_all_variants(browser: ConsoleBrowser, local
     pages = {
         "overview": "",
         "costs-page": "costs?by=resource",
-        "flavors": "flavors?cores=2&ram=4096&sort=ram",
+        "flavors": "flavors?cores=2&ram=4096&sort=ram&items=instance*3*4+volume*99*100",
+        "domains": "domain",
         "domain": "domain/206814",
+        "nowhere": "nowhere",
     }
     for name, address in pages.items():
         page.goto(f"/#/{address}")
