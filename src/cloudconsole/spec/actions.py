@@ -97,8 +97,8 @@ GET_CONSUMPTIONS_ESTIMATED = Action(
         "One item for each kind with a cost, in the order `instance`, `image`, `loadbalance`, `volume`; `[]` without "
         "any consumption.",
         "The hour is the current clock hour in the operator's time zone. A resource is billed once, at its full "
-        "hourly price, on whichever node, if it has started and did not end before the hour began. Stopped hosts are "
-        "billed.",
+        "hourly price, on whichever node, if it has started and did not end before the hour began. Stopped "
+        "instances are billed.",
         "Its current size, node and price apply to the whole hour: a resize or price change within the hour replaces "
         "the earlier values. A resource that has ended keeps the values it ended with.",
         "Amounts are exact: prices are whole billionths of the currency per hour and unit, RAM is rounded up to whole "

@@ -129,8 +129,8 @@ class ConsumptionSummaryItem(Struct, frozen=True):
 class ResourceSize(Struct, frozen=True):
     """The size of a resource; what does not apply to its kind is 0."""
 
-    vcpus: Annotated[int, field_doc("vCPUs of a host.")]
-    memory_gb: Annotated[int, field_doc("Memory of a host, rounded up.", unit="GB")]
+    vcpus: Annotated[int, field_doc("Cores of an instance.")]
+    memory_gb: Annotated[int, field_doc("RAM of an instance, rounded up.", unit="GB")]
     size_gb: Annotated[int, field_doc("Size of a disk or an image.", unit="GB")]
 
 

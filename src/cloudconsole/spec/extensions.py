@@ -146,8 +146,8 @@ GET_ESTIMATE = Action(
         "At the prices in force now, by the rules of GetConsumptionsEstimated: once the resources exist on the given "
         "nodes and with the given types, its amounts grow by exactly these.",
         "An item without a price is no error: its amounts and the sums are null.",
-        "Only the quotas of hosts, disks and floating IPs are considered, in a cloud of several regions their sums, "
-        "as in GetUsageLimits; the cloud may have other limits.",
+        "Only the quotas of instances, volumes and floating IPs are considered, in a cloud of several regions "
+        "their sums, as in GetUsageLimits; the cloud may have other limits.",
     ),
     errors=(FlavorNotFound, NodeNotFound),
 )

@@ -24,9 +24,9 @@ class UsageLimits(Struct, frozen=True):
 
     max_total_instances: Annotated[int, field_doc("Instances: the quota.")] = field(name="maxTotalInstances")
     total_instances_used: Annotated[int, field_doc("Instances in use.")] = field(name="totalInstancesUsed")
-    max_total_cores: Annotated[int, field_doc("Cores of all hosts: the quota.")] = field(name="maxTotalCores")
+    max_total_cores: Annotated[int, field_doc("Cores of all instances: the quota.")] = field(name="maxTotalCores")
     total_cores_used: Annotated[int, field_doc("Cores in use.")] = field(name="totalCoresUsed")
-    max_total_ram_size: Annotated[int, field_doc("RAM of all hosts: the quota.", unit="MB")] = field(
+    max_total_ram_size: Annotated[int, field_doc("RAM of all instances: the quota.", unit="MB")] = field(
         name="maxTotalRAMSize"
     )
     total_ram_used: Annotated[int, field_doc("RAM in use.", unit="MB")] = field(name="totalRAMUsed")
@@ -50,12 +50,16 @@ class UsageLimits(Struct, frozen=True):
         name="maxSecurityGroupRules"
     )
     max_total_keypairs: Annotated[int, field_doc("Key pairs: the quota.")] = field(name="maxTotalKeypairs")
-    max_personality: Annotated[int, field_doc("Files injected into a host: the quota.")] = field(name="maxPersonality")
+    max_personality: Annotated[int, field_doc("Files injected into an instance: the quota.")] = field(
+        name="maxPersonality"
+    )
     max_personality_size: Annotated[int, field_doc("Size of one injected file: the quota.", unit="B")] = field(
         name="maxPersonalitySize"
     )
     max_image_meta: Annotated[int, field_doc("Metadata items of an image: the quota.")] = field(name="maxImageMeta")
-    max_server_meta: Annotated[int, field_doc("Metadata items of a host: the quota.")] = field(name="maxServerMeta")
+    max_server_meta: Annotated[int, field_doc("Metadata items of an instance: the quota.")] = field(
+        name="maxServerMeta"
+    )
 
 
 class Flavor(Struct, frozen=True):
