@@ -227,6 +227,8 @@ def test_a_printed_page_names_account_region_and_time(browser: ConsoleBrowser) -
     page.pdf()
     expect(note.get_by_text("Printed at ")).to_have_text("Printed at 15 Nov 2026, 20:30:05 (UTC)")
     expect(page.get_by_role("link", name="API reference")).to_be_hidden()
+    expect(page.get_by_role("navigation")).to_be_hidden()
+    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
     page.emulate_media(media="screen")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Username")).to_be_visible()
