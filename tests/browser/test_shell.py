@@ -19,7 +19,7 @@ from tests.browser.helpers import (
     wait_until_painted,
 )
 
-BUDGET = 150_000
+BUDGET = 100_000
 """Bytes of a first visit."""
 
 
