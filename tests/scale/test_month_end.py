@@ -166,7 +166,7 @@ def attempt(killing: KillingEngine, actor: str, change: "Change", kill: Kill | N
     """Return whether something was changed; None if the connection broke before the commit."""
     try:
         with killing.killed(kill):
-            with operator_transaction(killing.engine, actor=actor, now=change.now, zone=ZONE) as tx:
+            with operator_transaction(killing.engine, actor=actor, now=change.now, zone=ZONE, force=True) as tx:
                 pid = backend_of(tx.connection)
                 done = change.apply(tx)
             if kill is None or not kill.after_commit:

@@ -1,7 +1,7 @@
-"""The over-quota check: limits, usage and headroom of tenants."""
+"""Checks of quotas: limits, usage and headroom of tenants."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import func, select
@@ -32,6 +32,32 @@ class ExceededQuota(NamedTuple):
             used=self.used,
             limit=self.limit,
             more=self.more,
+        )
+
+
+def check_limits(tx: OperatorTransaction, tenant_id: int, before: Row, after: Row) -> None:
+    """Reject limits that are lowered below the present use."""
+    if tx.force:
+        return
+    used = quota_usage_of(tx, tenant_id)
+    below = [
+        Message(
+            "{quota}: {used} in use, new limit {limit}",
+            "{quota}：已用 {used}，新上限 {limit}",
+            quota=Term("quota", name),
+            used=amount,
+            limit=after[name],
+        )
+        for name, amount in used.items()
+        if amount > after[name] != UNLIMITED and (before[name] == UNLIMITED or after[name] < before[name])
+    ]
+    if below:
+        raise OverridableError(
+            Message(
+                "below present use ({quotas}): nothing is removed, but nothing can be added",
+                "低于当前用量（{quotas}）：现有资源保留，但无法再添加",
+                quotas=_listed(below),
+            )
         )
 
 
@@ -83,12 +109,16 @@ def check_quotas(tx: OperatorTransaction, before: Row | None, after: Row) -> Non
 
 
 def over_quota_message(over: list[ExceededQuota]) -> Message:
-    semicolon = Text("; ", "；")
     return Message(
         "over quota ({quotas})",
         "超出配额（{quotas}）",
-        quotas=Enumeration([each.message for each in over], semicolon, semicolon),
+        quotas=_listed([each.message for each in over]),
     )
+
+
+def _listed(messages: Sequence[Message]) -> Enumeration:
+    semicolon = Text("; ", "；")
+    return Enumeration(messages, semicolon, semicolon)
 
 
 def requested_amounts(resource: Row, before: Row | None, now: int) -> dict[str, int]:

@@ -16,6 +16,7 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.resources import Amounts, BillableResource
 from cloudconsole.operator.entities import NODES, PRICES
+from cloudconsole.operator.errors import OverridableError
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.spec.extension_records import Consumption, Forecast
 from cloudconsole.spec.extensions import ConsumptionsParameters, CostExportParameters
@@ -46,9 +47,9 @@ class Project:
         self.zone = zone
         self.costs = RecordedCosts(cloud.reader, cloud.clock, zone, ISSUER)
 
-    def price(self, kind: str, unit: str, price: str, since: int = 0, **more: str) -> None:
+    def price(self, kind: str, unit: str, price: str, since: int = 0, *, force: bool = True, **more: str) -> None:
         values = {"kind": kind, "unit": unit, "from": format_utc(since), "price": price, **more}
-        with operator_transaction(self.cloud.engine, actor="tests", now=int(self.cloud.clock.now())) as tx:
+        with operator_transaction(self.cloud.engine, actor="tests", now=int(self.cloud.clock.now()), force=force) as tx:
             PRICES.add(tx, values)
 
     def read_at(self, moment: int, resources: Iterable[BillableResource], since: int | None = None) -> None:
@@ -218,6 +219,15 @@ def test_a_later_price_counts_in_its_month_though_nothing_was_read_in_it(project
         assert (correction.billing_id, correction.amount, correction.remarks) == ("2026-12", "0.30", "price")
 
 
+def test_only_a_price_for_hours_that_had_one_must_be_forced(project: Project) -> None:
+    image = BillableResource("west", "image", "m", Amounts(1, size_gb=1), None, None, "", None)
+    project.read("2026-10-01T00:00:05", image)
+    project.cloud.clock.moment = at("2026-10-01T02:30:00")
+    project.price("image", "gb", "0.04", since=at("2026-10-01"), force=False)
+    with pytest.raises(OverridableError, match="2 hours from 2026-10-01 01:00 to now"):
+        project.price("image", "gb", "0.05", since=at("2026-10-01T01:00:00"), force=False)
+
+
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_a_price_that_changes_after_the_last_reading_of_an_hour_does_not_apply(
     project: Project, is_removed: bool
@@ -225,7 +235,7 @@ def test_a_price_that_changes_after_the_last_reading_of_an_hour_does_not_apply(
     project.price("volume", "gb", "0.05", since=at("2026-10-15T10:30:00") - is_removed * HOUR)
     project.read("2026-10-15T10:00:05", volume())
     if is_removed:
-        with operator_transaction(project.cloud.engine, actor="tests", now=at("2026-10-15T10:30:00")) as tx:
+        with operator_transaction(project.cloud.engine, actor="tests", now=at("2026-10-15T10:30:00"), force=True) as tx:
             PRICES.remove(tx, "volume/gb/2026-10-15T09:30:00Z")
     expected = "0.50" if is_removed else "0.10"
     for moment in ("2026-10-20", "2026-11-10T10:00:00"):

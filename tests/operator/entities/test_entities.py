@@ -310,6 +310,33 @@ def test_quotas_can_be_changed_and_reset(small: Engine) -> None:
     assert last_entry(small)["change"] == "quota.reset"
 
 
+def test_quota_below_present_use_must_be_forced(small: Engine) -> None:
+    with transaction(small) as tx:
+        QUOTAS.change(tx, "demo", {"gigabytes": 140, "volumes": 1, "cores": 2})
+    message = (
+        r"^below present use \(cores: 2 in use, new limit 1; gigabytes: 100 in use, new limit 99\): "
+        "nothing is removed, but nothing can be added$"
+    )
+    with rejected(small, message) as tx:
+        QUOTAS.change(tx, "demo", {"gigabytes": 99, "cores": 1, "floating_ips": 0})
+    with transaction(small, force=True) as tx:
+        QUOTAS.change(tx, "demo", {"gigabytes": 9, "cores": 1})
+    with transaction(small) as tx:
+        # Still below, but not lowered.
+        QUOTAS.change(tx, "demo", {"gigabytes": 19, "ram": 60_000})
+        QUOTAS.reset(tx, "demo")
+
+
+def test_reset_of_quotas_below_present_use_must_be_forced(small: Engine) -> None:
+    with transaction(small) as tx:
+        QUOTAS.change(tx, "other", {"gigabytes": -1})
+        RESOURCES.add(tx, NEW["resource"] | {"size": 1001})
+    with rejected(small, "gigabytes: 1001 in use, new limit 1000") as tx:
+        QUOTAS.reset(tx, "other")
+    with transaction(small, force=True) as tx:
+        QUOTAS.reset(tx, "other")
+
+
 def test_invalid_quota_and_another_tenant_are_rejected(small: Engine) -> None:
     with rejected(small, "wheels: is not a quota") as tx:
         QUOTAS.change(tx, "demo", {"wheels": 4})

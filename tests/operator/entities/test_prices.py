@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.operator.entities import PRICES, RESOURCES
-from tests.operator.transactions import last_entry, rejected, transaction
+from tests.operator.transactions import NOW, last_entry, rejected, transaction
 
 CLOUD = """\
 version: 1
@@ -28,7 +28,12 @@ tenants:
 """
 SSD = {"kind": "volume", "unit": "gb", "type": "ssd", "price": "7", "from": "2026-01-01"}
 SMALL_SERVER = {"kind": "instance", "unit": "each", "type": "m1.small", "price": "0.12", "from": "2026-01-01"}
+VOLUME = {"kind": "volume", "unit": "gb", "price": "4"}
 EXISTS = "^from: a price with this kind, unit, type, node and start already exists$"
+
+
+def past_costs(hours: str, resources: str) -> str:
+    return rf"changes the cost of {hours} \(UTC\), of {resources} of 1 tenant"
 
 
 @pytest.fixture
@@ -77,7 +82,7 @@ def test_removal_of_a_needed_price_names_the_resource(store: Engine) -> None:
 
 
 def test_removal_of_a_needed_price_counts_the_resources(store: Engine) -> None:
-    with transaction(store) as tx:
+    with transaction(store, force=True) as tx:
         PRICES.remove(tx, "volume/gb/2026-06-01/n1")
     with rejected(store, "2 resources of kind volume, such as v-1 on n1, .* need this price") as tx:
         PRICES.remove(tx, "volume/gb/2026-01-01/n1")
@@ -88,13 +93,13 @@ def test_removal_of_a_needed_price_counts_the_resources(store: Engine) -> None:
 
 
 def test_price_covered_by_another_can_be_removed(store: Engine) -> None:
-    with transaction(store) as tx:
+    with transaction(store, force=True) as tx:
         PRICES.remove(tx, "volume/gb/2026-06-01/n1")
         PRICES.remove(tx, "instance/each/2026-03-01")
         PRICES.add(tx, {"kind": "volume", "unit": "gb", "price": "9", "from": "2025-01-01"})
         PRICES.remove(tx, "volume/gb/2026-01-01/n1")
         PRICES.remove(tx, "volume/gb/2026-09-01")
-    assert last_entry(store)["change"] == "price.remove"
+    assert last_entry(store)["change"] == "price.remove (forced)"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_needed_price_cannot_be_moved_away(store: Engine, values: dict[str, Any]
 
 
 def test_price_can_be_moved_while_resources_stay_priced(store: Engine) -> None:
-    with transaction(store) as tx:
+    with transaction(store, force=True) as tx:
         result = PRICES.change(tx, "volume/gb/2026-01-01/n1", {"from": "2026-02-01", "price": "1.5"})
         assert PRICES.show(tx, "volume/gb/2026-02-01/n1")["price"] == "1.50"
         PRICES.change(tx, "volume/gb/2026-02-01/n1", {"node": None})
@@ -161,7 +166,7 @@ def test_price_is_found_by_its_key_for_any_type_name(store: Engine, name: str) -
 
 
 def test_type_of_a_price_can_be_changed_and_removed(store: Engine) -> None:
-    with transaction(store) as tx:
+    with transaction(store, force=True) as tx:
         PRICES.add(tx, SMALL_SERVER)
         PRICES.change(tx, "instance:m1.small/each/2026-01-01", {"type": "m1.large"})
         PRICES.change(tx, "instance:m1.large/each/2026-01-01", {"type": None})
@@ -191,3 +196,46 @@ def test_price_that_loses_its_type_covers_resources(store: Engine) -> None:
         PRICES.add(tx, SSD | {"node": "n1", "from": "2025-01-01"})
         PRICES.change(tx, "volume:ssd/gb/2025-01-01/n1", {"type": None})
         PRICES.remove(tx, "volume/gb/2026-01-01/n1")
+
+
+# Costs of the past
+
+
+def test_price_that_changes_past_costs_must_be_forced(store: Engine) -> None:
+    with rejected(store, past_costs("2405 hours from 2026-10-07 04:00 to now", "1 resource")) as tx:
+        PRICES.add(tx, VOLUME | {"node": "n2", "from": "2026-10-07T04:30:00Z"})
+    with rejected(store, past_costs("2880 hours from 2026-02-01 00:00 to 2026-06-01 00:00", "1 resource")) as tx:
+        PRICES.change(tx, "volume/gb/2026-01-01/n1", {"price": "4"})
+    with rejected(store, past_costs("5481 hours from 2026-06-01 00:00 to now", "2 resources")) as tx:
+        PRICES.change(tx, "volume/gb/2026-06-01/n1", {"price": "4"})
+    with transaction(store, force=True) as tx:
+        PRICES.change(tx, "volume/gb/2026-06-01/n1", {"price": "4"})
+
+
+def test_removal_of_a_price_in_force_must_be_forced_for_the_current_hour(store: Engine) -> None:
+    with rejected(store, past_costs("1 hour from 2027-01-15 08:00 to now", "1 resource"), now=NOW + 1200) as tx:
+        PRICES.remove(tx, "volume/gb/2026-06-01/n1")
+
+
+def test_price_of_closed_months_names_the_correction(store: Engine) -> None:
+    message = "closed months keep their totals, and the current month gets a correction$"
+    later = NOW + 40 * 86_400
+    with rejected(store, message, now=later) as tx:
+        PRICES.add(tx, VOLUME | {"from": "2027-01-20"})
+    with rejected(store, past_costs("2 hours from 2027-02-24 07:00 to now", "1 resource") + "$", now=later) as tx:
+        PRICES.add(tx, VOLUME | {"from": "2027-02-24T07:00:00Z"})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"from": "2027-01-15T08:00:01Z"},
+        {"from": "2026-02-01", "kind": "image"},
+        {"from": "2026-02-01", "type": "ssd"},
+        {"from": "2026-11-01", "price": "3"},
+    ],
+    ids=["from now on", "nothing of the kind", "nothing of the type", "same price"],
+)
+def test_price_that_changes_no_past_costs_needs_no_force(store: Engine, values: dict[str, Any]) -> None:
+    with transaction(store) as tx:
+        PRICES.add(tx, VOLUME | values)

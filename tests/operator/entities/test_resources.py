@@ -244,6 +244,7 @@ def test_future_resources_count_and_ended_ones_do_not(tight: Engine) -> None:
 def test_quota_limits_growing_but_not_shrinking(tight: Engine) -> None:
     with transaction(tight) as tx:
         record(tx, "volume", "v", size=8)
+    with transaction(tight, force=True) as tx:
         QUOTAS.change(tx, "t1", {"gigabytes": 4})
     with rejected(tight, r"\(gigabytes: 8 of 4 in use, 1 more requested\)") as tx:
         RESOURCES.change(tx, "v", {"size": 9})

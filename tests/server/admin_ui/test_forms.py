@@ -341,12 +341,12 @@ def test_resource_with_future_end_can_be_changed_and_ended(operator: Operator, c
 
 def test_edit_conflict_changes_nothing_and_shows_current_values(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/quota/one/?key=demo").form("/change/")
-    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="70", ram="5")
+    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="70", ram="60000")
     page = operator.send(form, cores="80", volumes="9")
     assert page.status == 409
     assert "/admin/audit/?subject=demo&change=quota." in page.links
     again = page.form("/change/")
-    assert (again.fields["cores"], again.fields["volumes"], again.fields["ram"]) == ("80", "9", "5")
+    assert (again.fields["cores"], again.fields["volumes"], again.fields["ram"]) == ("80", "9", "60000")
     # Fields that only this operator has edited are not marked.
     assert re.findall(r'id="field-(\w+)-conflict"><bdi>([^<]*)', page.html) == [
         ("cores", "Current value: 70"),
@@ -355,7 +355,7 @@ def test_edit_conflict_changes_nothing_and_shows_current_values(operator: Operat
     assert {row.cores for row in rows(data, quotas)} >= {70}
     operator.send(again)
     (demo,) = [row for row in rows(data, quotas) if row.cores == 80]
-    assert (demo.volumes, demo.ram) == (9, 5)
+    assert (demo.volumes, demo.ram) == (9, 60000)
 
 
 def test_spaces_around_a_text_are_removed(operator: Operator, data: Path) -> None:

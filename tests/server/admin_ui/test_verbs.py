@@ -81,7 +81,7 @@ CASES = [
     case("account", "end-sessions", "demo"),
     case("account", "clear-throttle", "demo", address="192.0.2.7"),
     case("quota", "change", "demo", "--gigabytes", "-1", cores="70", gigabytes__unlimited=True),
-    case("quota", "reset", "demo"),
+    case("quota", "reset", "other", first="quota change other --cores 30"),
     case("node", "add", "bj-1"),
     case("node", "change", "hk-1", name="hk-9"),
     case("price", "add", "", kind="volume", unit="gb", price="0.000000001", **FROM_LATER),

@@ -146,7 +146,8 @@ def test_page_links_to_prefilled_forms(operator: Operator, path: str, expected: 
 
 
 def test_tenant_page_links_to_add_forms_and_shows_quotas(operator: Operator) -> None:
-    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="5", ram__unlimited=True)
+    form = operator.get("/admin/quota/one/?key=demo").form("/change/")
+    operator.send(operator.send(form, cores="5", ram__unlimited=True).form("/change/"), force=True)
     page = operator.get("/admin/tenant/one/?key=demo")
     assert [each for each in page.links if "/add/" in each] == [
         f"/admin/{entity}/add/?tenant=demo" for entity in ("account", "resource", "domain", "url")
@@ -178,11 +179,11 @@ def test_filters_are_expanded_when_one_is_set(operator: Operator) -> None:
 
 
 def test_audit_log_shows_labelled_values_before_and_after(operator: Operator) -> None:
-    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="5", ram__unlimited=True)
+    operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="50", ram__unlimited=True)
     operator.send(operator.get("/admin/node/disable/?key=hk-1").form("/disable/"))
     operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), comment="c" * 301)
     page = operator.get("/admin/audit/")
-    assert "Cores: 64 → 5 RAM: 131072 → unlimited" in page.text
+    assert "Cores: 64 → 50 RAM: 131072 → unlimited" in page.text
     assert "Disabled: no → yes" in page.text
     assert f"→ {'c' * 300}… " in page.text
     operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), comment="")
@@ -193,5 +194,5 @@ def test_notice_names_prices_and_quotas_as_their_pages_do(operator: Operator) ->
     form = operator.get("/admin/price/add/").form("/add/")
     page = operator.send(form, kind="volume", unit="gb", price="1", **{"from": "2027-01-01T00:00"})
     assert "Price GB of a volume, from 2027-01-01 00:00: added" in page.text
-    page = operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="5")
+    page = operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="50")
     assert "Quotas for demo: changed" in page.text

@@ -14,6 +14,7 @@ from cloudconsole.operator.entities.references import find_node, node_problems
 from cloudconsole.operator.entity_models import Price, parse_model, price_errors
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
 from cloudconsole.operator.messages import Message, Term
+from cloudconsole.operator.price_check import check_past_costs
 from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unpriced_problem
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -99,6 +100,7 @@ class Prices(EntityType):
     model = entity_models.Price
     table = tables.prices
     verbs = ("add", "change", "remove", "show", "list")
+    overridable = frozenset({"add", "change", "remove"})
 
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
@@ -181,6 +183,7 @@ class Prices(EntityType):
             current = price_starts(tx, before["kind"])
             changed = self._starts_after(tx, before, after)
             reject_unpriced(tx, before["kind"], current, changed)
+        check_past_costs(tx, before, after)
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         record_prices(tx.connection, [(before, after)], tx.now, tx.zone)

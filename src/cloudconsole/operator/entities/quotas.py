@@ -11,6 +11,7 @@ from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
 from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, prefix_filter
 from cloudconsole.operator.entities.references import with_tenant
 from cloudconsole.operator.entity_models import parse_quotas
+from cloudconsole.operator.quota_check import check_limits
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
@@ -25,6 +26,7 @@ class Quotas(EntityType):
     key = "tenant"
     fixed = frozenset({"tenant"})
     verbs = ("change", "reset", "show", "list")
+    overridable = frozenset({"change", "reset"})
 
     def reset(self, tx: OperatorTransaction, key: str) -> ChangeResult:
         """Reset a tenant's quotas to the defaults."""
@@ -49,6 +51,10 @@ class Quotas(EntityType):
 
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **rows_and_records.quota_record(row)}
+
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        if before is not None and after is not None:
+            check_limits(tx, before["tenant_id"], before, after)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         del tx

@@ -224,5 +224,5 @@ def _unpriced(case: DoctorContext) -> Iterator[Finding]:
 
 def _price_command(case: DoctorContext, kind: BillableType, at: int) -> str:
     start = format_utc(at // 3600 * 3600)
-    words = ("--kind", kind, "--unit", PRICED_UNITS[kind][0], "--price", "0", "--from", start)
+    words = ("--kind", kind, "--unit", PRICED_UNITS[kind][0], "--price", "0", "--from", start, "--force")
     return case.command("admin", "price", "add", *words)

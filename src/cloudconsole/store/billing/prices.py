@@ -40,7 +40,7 @@ def record_prices(
     A price that is added or changed applies from its start, also in the past. One that is removed, or whose start is
     moved, has applied until now.
     """
-    rows = [row for before, after in changes for row in _price_rows(before, after, now)]
+    rows = [row for before, after in changes for row in price_rows(before, after, now)]
     if not rows:
         return
     state, calendar = open_record(connection, now, zone)
@@ -55,7 +55,8 @@ def record_prices(
         _correct_prices(connection, price_keys, books, state, calendar, now)
 
 
-def _price_rows(before: Row | None, after: Row | None, now: int) -> Iterator[dict[str, Any]]:
+def price_rows(before: Row | None, after: Row | None, now: int) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a change: the former price up to now if its key changes, and the new one."""
     is_moved = before is not None and (after is None or _price_key(before) != _price_key(after))
     if before is not None and is_moved:
         # One that has not begun never applies.
