@@ -217,10 +217,51 @@ def test_last_operator_can_only_be_removed_with_force(operator: Operator, data: 
 
 
 def test_force_does_not_override_other_rejections(operator: Operator) -> None:
-    form = operator.get("/admin/tenant/remove/?key=demo").form("/remove/")
-    reply = operator.post(form.action, {**form.fields, "force": "on"})
+    form = operator.get("/admin/tenant/disable/?key=demo").form("/disable/")
+    reply = operator.post("/admin/tenant/remove/", {**form.fields, "force": "on"})
     assert reply.status == 422
     assert b"cannot be removed" in reply.body
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "counts"),
+    [
+        (
+            "tenant",
+            "demo",
+            {"account": "1 account", "resource": "19 resources", "domain": "2 domains", "url": "2 URLs"},
+        ),
+        ("node", "hk-1", {"price": "2 prices", "resource": "6 resources"}),
+    ],
+)
+def test_confirmation_of_a_removal_lists_what_prevents_it(
+    operator: Operator, entity: str, key: str, counts: dict[str, str]
+) -> None:
+    page = operator.get(f"/admin/{entity}/remove/?key={key}")
+    assert [form.action for form in page.forms] == ["/admin/sign-out/"]
+    ending = f"/?{entity}={key}"
+    links = {each.removesuffix(ending).removeprefix("/admin/") for each in page.links if each.endswith(ending)}
+    assert links == set(counts)
+    assert [text for text in counts.values() if text not in page.text] == []
+    assert "disable it instead" in page.text
+    operator.send(operator.get(f"/admin/{entity}/disable/?key={key}").form("/disable/"))
+    assert "disable it instead" not in operator.get(f"/admin/{entity}/remove/?key={key}").text
+
+
+def test_unused_tenant_has_a_button_for_its_removal(operator: Operator, data: Path) -> None:
+    operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="unused")
+    operator.send(operator.get("/admin/tenant/remove/?key=unused").form("/remove/"))
+    assert "unused" not in [row.name for row in rows(data, tenants)]
+
+
+def test_price_in_force_is_changed_only_on_confirmation(operator: Operator, data: Path) -> None:
+    key = "volume/gb/2026-01-01T00:00:00Z/hk-1"
+    page = operator.send(operator.get(f"/admin/price/one/?key={key}").form("/change/"), price="9")
+    assert page.status == 422
+    assert "Changes the cost of" in page.problems[1]
+    assert "price.change" not in {row.change for row in rows(data, operator_audit)}
+    operator.send(page.form("/change/"), force=True)
+    assert rows(data, operator_audit)[-1].change == "price.change (forced)"
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ REJECTED: list[tuple[str, str, dict[str, str]]] = [
     ("price/add/", "add", {"kind": "volume", "unit": "each", "price": "1.0000000001", "from": "2027-01-01T00:00"}),
     ("domain/one/?key=206813", "change", {"cacheBehaviors": "[", "originConfig.originIps": "9"}),
     ("account/password/?key=demo", "password", {"password": "12", "password_again": "12"}),
-    ("tenant/remove/?key=demo", "remove", {}),
+    ("quota/one/?key=demo", "change", {"cores": "1"}),
+    ("price/one/?key=volume/gb/2026-01-01T00:00:00Z/hk-1", "change", {"price": "9"}),
     ("account/remove/?key=operator", "remove", {}),
     ("news/add/", "add", {"title": "一\u200b", "url": "9", "date": "9"}),
     ("tenant/add/", "add", {"name": "demo", "project": "9"}),
@@ -131,6 +132,12 @@ def test_rejection_is_explained_in_chinese(chinese: Operator, path: str, verb: s
     page = Page(chinese.post(form.action, form.fields | values))
     assert (page.status, bool(page.problems)) == (422, True)
     assert page.problems[0].startswith("未做任何更改")
+    assert english_words(page) == set()
+
+
+def test_dependents_are_named_in_chinese(chinese: Operator) -> None:
+    page = chinese.get("/admin/node/remove/?key=hk-1")
+    assert "暂时无法删除此节点" in page.text
     assert english_words(page) == set()
 
 

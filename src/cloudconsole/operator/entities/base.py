@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, selec
 
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, inputs_of
-from cloudconsole.operator.entities.references import not_found
+from cloudconsole.operator.entities.references import count_references, not_found
 from cloudconsole.operator.entity_models import EntityModel
 from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.messages import Message, Term
@@ -56,6 +56,9 @@ class EntityTraits(ABC):
     """Required fields that are generated if missing, with a description of the value."""
     overridable: ClassVar[frozenset[str]] = frozenset()
     """Verbs with a rule that `force` overrides."""
+
+    users: ClassVar[Mapping[str, tuple[Table, str]]] = {}
+    """Tables and columns that refer to it and prevent its removal, by the name of their entity."""
 
     def inputs(self) -> tuple[InputField, ...]:
         """Return the fields of `add` and of a record."""
@@ -175,6 +178,10 @@ class EntityType(EntityTraits):
         self._follow(tx, current, None)
         tx.connection.execute(delete(self.table).where(self._is(current)))
         return self._record_change(tx, "remove", key, self.record_of(current), None)
+
+    def dependents(self, tx: OperatorTransaction, key: str) -> dict[str, int]:
+        """Return how many entities of each type prevent the removal; types without any are omitted."""
+        return count_references(tx, self.users, self._require(tx, key)["id"]) if self.users else {}
 
     def show(self, tx: OperatorTransaction, key: str) -> Record:
         return self.record_of(self._require(tx, key))

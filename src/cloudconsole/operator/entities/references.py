@@ -57,19 +57,28 @@ def with_tenant(table: Table, *, may_lack: bool = False) -> Select[Any]:
     return owned.join(tenants, tenants.c.id == table.c.tenant_id, isouter=may_lack)
 
 
-def reject_if_referenced(
-    tx: OperatorTransaction, entity: str, name: str, users: Mapping[str, tuple[Table, str]], row_id: int
-) -> None:
+def count_references(tx: OperatorTransaction, users: Mapping[str, tuple[Table, str]], row_id: int) -> dict[str, int]:
+    """Return how many rows of each table refer to a row, by the name of the entity; tables without any are omitted."""
+    counts = {
+        user: tx.connection.scalar(select(func.count()).where(table.c[column] == row_id)) or 0
+        for user, (table, column) in users.items()
+    }
+    return {user: count for user, count in counts.items() if count}
+
+
+def reject_if_referenced(entity: str, name: str, counts: Mapping[str, int]) -> None:
     """Reject the removal of a row that others refer to, with their numbers."""
-    needs, total = [], 0
-    for user, (table, column) in users.items():
-        count = tx.connection.scalar(select(func.count()).where(table.c[column] == row_id))
-        total += count or 0
-        if count:
-            words = "{count} {user}" if count == 1 else "{count} {user}s"
-            needs.append(Message(words, "{count} 个{user}", count=count, user=Term("entity", user)))
+    needs = [
+        Message(
+            "{count} {user}" if count == 1 else "{count} {user}s",
+            "{count} 个{user}",
+            count=count,
+            user=Term("entity", user),
+        )
+        for user, count in counts.items()
+    ]
     if needs:
-        verb = "needs" if total == 1 else "need"
+        verb = "needs" if sum(counts.values()) == 1 else "need"
         raise OperatorError(
             Message(
                 "the {entity} {name} cannot be removed: {users} " + verb + " it",

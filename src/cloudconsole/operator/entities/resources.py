@@ -5,7 +5,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import ColumnElement, Engine, Select, delete, or_, select, union, union_all
+from sqlalchemy import ColumnElement, Engine, Select, Table, delete, or_, select, union, union_all
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS
@@ -21,6 +21,7 @@ from cloudconsole.operator.entities.fields_and_filters import (
 )
 from cloudconsole.operator.entities.prices import check_priced
 from cloudconsole.operator.entities.references import (
+    count_references,
     find_node,
     node_problems,
     reject_if_referenced,
@@ -180,6 +181,10 @@ class Nodes(EntityType):
     model = entity_models.Node
     table = tables.nodes
     key = "name"
+    users: ClassVar[Mapping[str, tuple[Table, str]]] = {
+        "price": (tables.prices, "node_id"),
+        "resource": (tables.resources, "node_id"),
+    }
 
     def filters(self) -> Mapping[str, Filter]:
         return name_filters(self.table)
@@ -195,8 +200,7 @@ class Nodes(EntityType):
         if after is not None:
             self._reject_duplicate_name(tx, before, after)
         elif before is not None:
-            users = {"price": (tables.prices, "node_id"), "resource": (tables.resources, "node_id")}
-            reject_if_referenced(tx, "node", before["name"], users, before["id"])
+            reject_if_referenced("node", before["name"], count_references(tx, self.users, before["id"]))
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if before is not None and after is None:

@@ -1,8 +1,9 @@
 """Tenants."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
-from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy import ColumnElement, Table, delete, insert, select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import entity_models, rows_and_records
@@ -14,7 +15,7 @@ from cloudconsole.operator.entities.accounts import (
 )
 from cloudconsole.operator.entities.base import EntityType, Values
 from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters
-from cloudconsole.operator.entities.references import reject_if_referenced
+from cloudconsole.operator.entities.references import count_references, reject_if_referenced
 from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.fields import parse_project
@@ -33,6 +34,12 @@ class Tenants(EntityType):
     table = tables.tenants
     key = "name"
     overridable = frozenset({"disable"})
+    users: ClassVar[Mapping[str, tuple[Table, str]]] = {
+        "account": (tables.accounts, "tenant_id"),
+        "resource": (tables.resources, "tenant_id"),
+        "domain": (tables.domains, "tenant_id"),
+        "URL": (tables.urls, "tenant_id"),
+    }
 
     def filters(self) -> Mapping[str, Filter]:
         return {
@@ -51,13 +58,7 @@ class Tenants(EntityType):
             self._reject_duplicate_name(tx, before, after)
             self._reject_duplicate_project(tx, before, after)
         if before is not None and after is None:
-            users = {
-                "account": (tables.accounts, "tenant_id"),
-                "resource": (tables.resources, "tenant_id"),
-                "domain": (tables.domains, "tenant_id"),
-                "URL": (tables.urls, "tenant_id"),
-            }
-            reject_if_referenced(tx, "tenant", before["name"], users, before["id"])
+            reject_if_referenced("tenant", before["name"], count_references(tx, self.users, before["id"]))
         if before is not None and after is not None and after["disabled"] and not before["disabled"]:
             reject_removing_last_operator(tx, tables.accounts.c.tenant_id == before["id"])
 

@@ -92,6 +92,15 @@ MESSAGES: Final[Mapping[str, Text]] = {
     ),
     "preview.scheduled": Text("It will appear at the given time.", "公告将在所设时间发布。"),
     "action.heading": Text("{action}: {entity} {key}", "{action}：{entity} {key}"),
+    "action.dependents": Text("This {entity} cannot be deleted yet", "暂时无法删除此{entity}"),
+    "action.dependents.count": Text("{count} {entities}", "{count} 个{entities}"),
+    "action.dependents.help": Text(
+        "They belong to this {entity}: delete them first.", "以上内容属于此{entity}，请先将其删除。"
+    ),
+    "action.dependents.disable": Text(
+        "To take it out of use now, disable it instead.", "如需立即停止使用，可改为停用。"
+    ),
+    "action.disable": Text("Disable", "停用"),
     # Audit log
     "audit.title": Text("Audit log", "审计日志"),
     "audit.search": Text("Search the audit log", "搜索审计日志"),

@@ -25,7 +25,7 @@ from cloudconsole.server.admin_ui.forms import (
 )
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of
-from cloudconsole.server.admin_ui.names import DONE, NOTHING_TO_CHANGE, entity_name
+from cloudconsole.server.admin_ui.names import DONE, ENTITIES, NOTHING_TO_CHANGE, entity_name
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
@@ -261,6 +261,23 @@ _OF_ACCOUNTS: Final = (
 )
 
 
+class Dependents(NamedTuple):
+    """Entities that prevent a removal, and the page that lists them."""
+
+    number: int
+    label: Label
+    url: str
+
+
+def dependents_of(tx: OperatorTransaction, entity: EntityType, key: str) -> list[Dependents]:
+    found = []
+    for user, count in entity.dependents(tx, key).items():
+        names = ENTITIES[user.lower()]
+        label = names.one if count == 1 else names.many
+        found.append(Dependents(count, label, link(f"{user.lower()}/", **{entity.name: key})))
+    return found
+
+
 class RowActionView:
     def __init__(self, action: RowAction, context: PageServices) -> None:
         self._action = action
@@ -299,11 +316,12 @@ class RowActionView:
     ) -> Response:
         action, problems = self._action, problems or Problems()
 
-        def read(tx: OperatorTransaction) -> Record:
-            return action.entity.show(tx, key)
+        def read(tx: OperatorTransaction) -> tuple[Record, list[Dependents]]:
+            record = action.entity.show(tx, key)
+            return record, dependents_of(tx, action.entity, key) if action.verb == "remove" else []
 
         try:
-            await self._context.executor.read(read)
+            record, dependents = await self._context.executor.read(read)
         except OperatorError as missing:
             return self._context.not_found(request, visit, missing.message)
         fields = blank_fields(action.fields)
@@ -321,4 +339,6 @@ class RowActionView:
             problems=problems,
             suggestions={},
             may_be_forced=problems.may_be_forced and action.may_be_forced,
+            dependents=dependents,
+            may_be_disabled="disable" in action.entity.verbs and not record.get("disabled"),
         )
