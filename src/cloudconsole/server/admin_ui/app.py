@@ -86,11 +86,14 @@ class AdminUi:
         if "add" in entity.verbs:
             adding = CreateView(entity, self._context)
             routes[f"{base}add/"] = {"GET": _route(adding.show), "POST": _route(adding.add)}
+            self._sign_in.restores[f"{base}add/"] = adding.restore
         if "change" in entity.verbs:
             routes[f"{base}change/"] = {"POST": _route(one.change)}
+            self._sign_in.restores[f"{base}change/"] = one.restore
         for action in row_actions_for(entity):
             page = RowActionView(action, self._context)
             routes[OPERATOR_PATH + action.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
+            self._sign_in.restores[OPERATOR_PATH + action.path] = page.restore
         return routes
 
     async def not_found(self, request: Request) -> Response:
@@ -103,7 +106,7 @@ class AdminUi:
     def error_page(self, error: ApiError, request: Request) -> Response:
         """Render an API error as a page."""
         if isinstance(error, LoginRequired):
-            return self._sign_in.send_there(request)
+            return self._sign_in.send_there(request, error)
         problem = Text(error.message("en"), error.message("zh"))
         if isinstance(error, Unavailable) and request.method == "POST":
             problem = Text(*(text + more for text, more in zip(problem, _OUTCOME_UNKNOWN, strict=True)))

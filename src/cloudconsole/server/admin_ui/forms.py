@@ -30,6 +30,10 @@ STALE_FORM: Final = Text(
     "You signed in again after this page was loaded, and nothing was changed: send it once more.",
     "此页面打开后您重新登录过，未做任何更改，请再次提交。",
 )
+RESTORED_FORM: Final = Text(
+    "You signed in again, and this is what you typed: it is not saved yet.",
+    "您已重新登录，以下为之前填写的内容，尚未保存。",
+)
 _CURRENT_VALUE: Final = ("Current value: {value}", "当前值：{value}")
 _CHANGED_BY_OTHERS: Final = Text("Changed by someone else", "已被他人修改")
 _UNLIMITED: Final = Text("unlimited", "不限")

@@ -16,6 +16,7 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import (
+    RESTORED_FORM,
     STALE_FORM,
     Problems,
     blank_fields,
@@ -304,6 +305,11 @@ class RowActionView:
             link(f"{action.entity.name}/") if action.verb == "remove" else link(f"{action.entity.name}/one/", key=key)
         )
         return context.done(request, action.entity, done.subject, past, page)
+
+    async def restore(self, request: Request, posted: FormPost) -> Response:
+        """Show what was typed before the session ended."""
+        key = key_of(posted.fields)
+        return await self._page(request, posted.visit, key, posted, submitted_texts(RESTORED_FORM))
 
     async def _page(
         self,

@@ -1,6 +1,8 @@
 """Operator sessions, sign-in and sign-out."""
 
 import re
+from collections.abc import Awaitable, Callable
+from copy import copy
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -8,6 +10,16 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.origins import parse_origin
 from cloudconsole.server.admin_ui.i18n import Label, is_language
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, form_address, parse_query, redirect
+from cloudconsole.server.admin_ui.unsaved_forms import (
+    MAX_SEALED,
+    MAX_UNSAVED,
+    OWNER_FIELD,
+    TOKEN_FIELD,
+    UNSAVED_FIELD,
+    FormUnsaved,
+    UnsavedForm,
+    UnsavedForms,
+)
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import (
     OPERATOR_PATH,
@@ -37,7 +49,6 @@ from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
 OPERATOR: Final = "operator"
 """Role that may sign in."""
-TOKEN_FIELD: Final = "csrfmiddlewaretoken"  # noqa: S105 - a name
 MAX_FORM: Final = 1_048_576
 """Bytes of a form from a signed-in operator; the JSON of a domain may be long."""
 
@@ -49,6 +60,8 @@ class OperatorRequest(NamedTuple):
 
     session: Session
     token: str
+    owner: str
+    """Binds a form to the account, so that it can be restored after a sign-in."""
 
     @property
     def username(self) -> str:
@@ -69,6 +82,7 @@ class OperatorSessions:
         self._sessions = sessions
         self._tokens = tokens
         self._clock = clock
+        self.unsaved = UnsavedForms(tokens.key)
 
     def held(self, request: Request) -> list[str]:
         """Return the operator session ids in the request's cookies, valid or not."""
@@ -77,14 +91,22 @@ class OperatorSessions:
 
     async def find(self, request: Request) -> OperatorRequest | None:
         """Return the valid session of an account that is an operator."""
-        now = self._clock.now()
         for session_id in self.held(request):
-            session = await self._sessions.lookup(hash_session_id(session_id), request.arrival, now)
-            if session is not None and session.role == OPERATOR:
-                request.user = session.username
-                self._sessions.touch(session, now)
-                return OperatorRequest(session, self._tokens.from_seed(session.csrf_seed))
+            visit = await self.opened(request, session_id, request.arrival)
+            if visit is not None:
+                return visit
         return None
+
+    async def opened(self, request: Request, session_id: str, arrival: int | None = None) -> OperatorRequest | None:
+        """Return the session of this id if it is a valid one of an operator."""
+        now = self._clock.now()
+        session = await self._sessions.lookup(hash_session_id(session_id), arrival, now)
+        if session is None or session.role != OPERATOR:
+            return None
+        request.user = session.username
+        self._sessions.touch(session, now)
+        token = self._tokens.from_seed(session.csrf_seed)
+        return OperatorRequest(session, token, self.unsaved.owner(token, session.username))
 
     async def require(self, request: Request) -> OperatorRequest:
         visit = await self.find(request)
@@ -94,10 +116,13 @@ class OperatorSessions:
 
     async def receive(self, request: Request) -> FormPost:
         """Read a form of a signed-in operator; reject forms that another site may have sent."""
-        await self.require(request)
+        if await self.find(request) is None:
+            raise await self._without_session(request)
         body = await read_body(request, MAX_FORM)
         # Checked again: the session may have ended while the body arrived.
-        visit = await self.require(request)
+        visit = await self.find(request)
+        if visit is None:
+            raise await self._without_session(request)
         media_type(request, (FORM,))
         check_origin(request)
         fields = parse_form(body)
@@ -106,6 +131,20 @@ class OperatorSessions:
         if not is_current and not (self._tokens.is_ours(token) and _is_from_ours(request)):
             raise CsrfFailed
         return FormPost(visit, fields, is_current)
+
+    async def _without_session(self, request: Request) -> LoginRequired:
+        """Return the rejection, which carries the form if it is one of our pages and not too large."""
+        try:
+            fields = parse_form(await read_body(request, MAX_UNSAVED))
+            media_type(request, (FORM,))
+            check_origin(request)
+        except ApiError:
+            return LoginRequired()
+        is_ours = self._tokens.is_ours(fields.get(TOKEN_FIELD, "")) and _is_from_ours(request)
+        if not is_ours or OWNER_FIELD not in fields:
+            return LoginRequired()
+        sealed = self.unsaved.seal(UnsavedForm(request.path, request.query, fields))
+        return FormUnsaved(sealed) if len(sealed) <= MAX_SEALED else LoginRequired()
 
 
 def _is_from_ours(request: Request) -> bool:
@@ -119,12 +158,20 @@ LOST: Final = Text(
     "going back in your browser's history may still show what you typed.",
     "登录已失效，未做任何更改。重新登录后将返回原页面；在浏览器中后退可能仍可看到已填写的内容。",
 )
+UNSAVED: Final = Text(
+    "You are no longer signed in, and nothing was changed. Sign in again to continue with what you typed, except "
+    "passwords.",
+    "登录已失效，未做任何更改。重新登录后可继续编辑已填写的内容（密码除外）。",
+)
 _TOO_OLD: Final = Text("This page was too old: try again.", "页面已过期，请重试。")
 _MISSING: Final = {
     "username": Text("Enter your username.", "请输入用户名。"),
     "password": Text("Enter your password.", "请输入密码。"),
 }
 _MAX_NEXT: Final = 2000
+
+Restore = Callable[[Request, FormPost], Awaitable[Response]]
+"""Shows a form with what was typed in it."""
 
 
 class SignInView:
@@ -143,6 +190,8 @@ class SignInView:
         self._renderer = renderer
         self.pages: Routes = {}
         """Pages that may follow a sign-in."""
+        self.restores: dict[str, Restore] = {}
+        """Forms that may follow a sign-in, by the path to which they are sent."""
 
     async def show(self, request: Request) -> Response:
         query = parse_query(request)
@@ -152,19 +201,32 @@ class SignInView:
         return self._form(request, onward, problem=LOST if query.get("lost") else "")
 
     async def sign_in(self, request: Request) -> Response:
-        body = await read_body(request, self._authenticator.settings.max_body)
+        body = await read_body(request, self._authenticator.settings.max_body + MAX_SEALED)
         media_type(request, (FORM,))
         check_origin(request)
         fields = parse_form(body)
-        onward = self._onward(fields.get("next", ""))
+        onward, sealed = self._onward(fields.get("next", "")), fields.get(UNSAVED_FIELD, "")
         try:
             self._tokens.check_login(request, fields.get(TOKEN_FIELD))
             username, password = (required_text(fields, name) for name in ("username", "password"))
             session_id = await self._login(request, username, password)
         except (CsrfFailed, MissingField, InvalidCredentials, TooManyRequests) as error:
             request.outcome = error.error
-            return self._form(request, onward, fields.get("username", ""), _message(error), error)
-        return redirect(onward, cookie_headers(operator_cookie(session_id, secure=request.secure)))
+            return self._form(request, onward, fields.get("username", ""), _message(error), error, sealed)
+        response = await self._restored(request, session_id, sealed) or redirect(onward)
+        cookie = cookie_headers(operator_cookie(session_id, secure=request.secure))
+        response.headers = [*response.headers, *cookie]
+        return response
+
+    async def _restored(self, request: Request, session_id: str, sealed: str) -> Response | None:
+        """Return the page of the form that the operator sent without a session, if there is one."""
+        visit = await self._sessions.opened(request, session_id) if sealed else None
+        form = None if visit is None else self._sessions.unsaved.open(sealed, visit.username)
+        if visit is None or form is None or form.path not in self.restores:
+            return None
+        as_sent = copy(request)
+        as_sent.path, as_sent.query = form.path, form.query
+        return await self.restores[form.path](as_sent, FormPost(visit, form.fields, is_current=False))
 
     async def sign_out(self, request: Request) -> Response:
         try:
@@ -189,9 +251,11 @@ class SignInView:
         headers = [] if not is_language(chosen) else cookie_headers(language_cookie(chosen, secure=request.secure))
         return redirect(self._onward(fields.get("next", ""), is_sign_in_allowed=True), headers)
 
-    def send_there(self, request: Request) -> Response:
-        """Redirect a client without a session to the sign-in page, which says if a form was lost."""
+    def send_there(self, request: Request, error: LoginRequired) -> Response:
+        """Show a client without a session the sign-in page, which carries its form or says that it was lost."""
         onward = self._onward(form_address(request))
+        if isinstance(error, FormUnsaved):
+            return self._form(request, onward, problem=UNSAVED, error=error, sealed=error.sealed)
         parameters = {"lost": "1"} if request.method == "POST" else {}
         parameters |= {} if onward == OPERATOR_PATH else {"next": onward}
         return redirect(SIGN_IN_PATH + ("?" + urlencode(parameters) if parameters else ""))
@@ -214,6 +278,7 @@ class SignInView:
         username: str = "",
         problem: Label = "",
         error: ApiError | None = None,
+        sealed: str = "",
     ) -> Response:
         existing = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
         token = next(existing, None) or self._tokens.new()
@@ -230,6 +295,7 @@ class SignInView:
             username=username,
             problem=problem,
             is_refusal=error is not None,
+            unsaved=sealed if len(sealed) <= MAX_SEALED else "",
         )
 
     def _onward(self, url: str, *, is_sign_in_allowed: bool = False) -> str:

@@ -20,6 +20,7 @@ class CsrfTokens:
     """Tokens consist of a random seed and its MAC: forged ones are rejected, and anonymous ones need no storage."""
 
     def __init__(self, key: bytes, randomness: RandomSource = SYSTEM_RANDOM) -> None:
+        self.key = key
         self._randomness = randomness
         self._mac = blake2b(key=key, digest_size=(TOKEN_LENGTH - SEED_LENGTH) // 2)
         self.from_seed: Callable[[str], str] = lru_cache(maxsize=1024)(self._from_seed)

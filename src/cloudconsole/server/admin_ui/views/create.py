@@ -14,6 +14,7 @@ from cloudconsole.server.admin_ui import row_actions
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, create_fields
 from cloudconsole.server.admin_ui.forms import (
+    RESTORED_FORM,
     STALE_FORM,
     BoundField,
     Problems,
@@ -101,6 +102,10 @@ class CreateView:
         return context.done(
             request, self._entity, done.subject, past, link(f"{self._entity.name}/one/", key=done.subject)
         )
+
+    async def restore(self, request: Request, posted: FormPost) -> Response:
+        """Show what was typed before the session ended."""
+        return await self._again(request, posted, submitted_texts(RESTORED_FORM), 200)
 
     def _add(self, posted: FormPost, *, previews: bool) -> ChangeResult:
         executor, fields = self._context.executor, posted.fields

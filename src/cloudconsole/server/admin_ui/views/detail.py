@@ -21,6 +21,7 @@ from cloudconsole.server.admin_ui.columns_states_links import (
 )
 from cloudconsole.server.admin_ui.fields import FormField, edit_fields
 from cloudconsole.server.admin_ui.forms import (
+    RESTORED_FORM,
     STALE_FORM,
     Problems,
     edit_values,
@@ -124,6 +125,11 @@ class DetailView:
             return await again(Problems(), 200, preview=Preview.of(after, context.executor))
         page = link(f"{self._entity.name}/one/", key=self._entity.key_of(after))
         return context.done(request, self._entity, done.subject, past, page)
+
+    async def restore(self, request: Request, posted: FormPost) -> Response:
+        """Show what was typed before the session ended."""
+        key = key_of(posted.fields)
+        return await self._page(request, posted.visit, key, posted, submitted_texts(RESTORED_FORM))
 
     def _change(self, posted: FormPost, key: str, *, previews: bool) -> ChangeResult:
         entity, executor, fields = self._entity, self._context.executor, posted.fields
