@@ -10,12 +10,20 @@ from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.page_services import NOT_FOUND, PageServices
 from cloudconsole.server.admin_ui.row_actions import RowActionView, row_actions_for
 from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
-from cloudconsole.server.admin_ui.templating import AUDIT_PATH, LANGUAGE_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
+from cloudconsole.server.admin_ui.templating import (
+    AUDIT_PATH,
+    LANGUAGE_PATH,
+    SIGN_IN_PATH,
+    SIGN_OUT_PATH,
+    SUGGEST_PATH,
+    Renderer,
+)
 from cloudconsole.server.admin_ui.views.audit import AuditView
 from cloudconsole.server.admin_ui.views.create import CreateView
 from cloudconsole.server.admin_ui.views.detail import DetailView
 from cloudconsole.server.admin_ui.views.home import HomeView
 from cloudconsole.server.admin_ui.views.list import ListView
+from cloudconsole.server.admin_ui.views.suggest import SuggestView
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
@@ -71,6 +79,7 @@ class AdminUi:
             },
             SIGN_OUT_PATH: {"POST": Route(OPERATOR_LOGOUT, self._sign_in.sign_out)},
             LANGUAGE_PATH: {"POST": _route(self._sign_in.choose_language)},
+            SUGGEST_PATH: {"GET": _route(SuggestView(self._context).show)},
             AUDIT_PATH: {"GET": _route(AuditView(self._context).show)},
         }
         for entity in ENTITY_TYPES:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from cloudconsole.core.resources import NODELESS, PRICED_UNITS, UNLIMITED
+from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, UNLIMITED
 from cloudconsole.operator.entities import DOMAINS, ENTITY_TYPES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.fields_and_filters import InputField
 from cloudconsole.operator.errors import Path
@@ -24,6 +24,9 @@ UNLIMITED_SUFFIX: Final = ".unlimited"
 """Suffix of the checkbox beside a limit."""
 
 _UNITS_BY_KIND: Final = msgspec.json.encode(PRICED_UNITS).decode()
+_SIZES_BY_KIND: Final = msgspec.json.encode(
+    {kind: [*sizes_of(kind), *([] if kind in NODELESS else ["node"])] for kind in KINDS}
+).decode()
 _REFERRED: Final = frozenset(entity.name for entity in ENTITY_TYPES if entity.name in ("tenant", "node"))
 
 
@@ -40,12 +43,16 @@ class FormField(NamedTuple):
     default: str = ""
     suggests: str | None = None
     """Entity type whose names are suggested."""
+    suggests_enabled: bool = False
+    """Whether only those that are not disabled are suggested."""
     unit: Label = ""
     group: Label = ""
     is_list: bool = False
     """Whether its JSON must be a list."""
     units: str = ""
     """The units by which each kind is priced, as JSON, for the choice of a price's unit."""
+    sizes: str = ""
+    """The fields that depend on the kind of a resource and apply to it, as JSON by kind."""
 
 
 @cache
@@ -92,10 +99,12 @@ def _field(entity: EntityType, given: InputField, *, is_new: bool) -> FormField:
         given.choices,
         _default(given),
         given.name if given.name in _REFERRED and given.name != entity.name else None,
-        unit_of(entity.name, given.name),
-        group_of(entity.name, given.name),
+        suggests_enabled=entity is RESOURCES,
+        unit=unit_of(entity.name, given.name),
+        group=group_of(entity.name, given.name),
         is_list=kind == "json",
         units=_UNITS_BY_KIND if (entity.name, given.name) == ("price", "unit") else "",
+        sizes=_SIZES_BY_KIND if is_new and (entity.name, given.name) == ("resource", "kind") else "",
     )
 
 

@@ -67,6 +67,11 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "form.force": Text("Proceed anyway", "仍然继续"),
     "form.optional": Text("– optional", "（可选）"),
     "form.unlimited": Text("unlimited", "不限"),
+    "form.flavor": Text("Sizes of a flavor", "按主机配置填写"),
+    "form.flavor.help": Text("Fills in cores, RAM and disk.", "自动填写核数、内存和系统盘。"),
+    "panel.prices": Text("Prices in force and scheduled", "生效中和待生效的价格"),
+    "panel.quotas": Text("Free quota of {tenant}", "{tenant} 的剩余配额"),
+    "panel.quotas.free": Text("{free} of {limit}", "{free} / {limit}"),
     "form.failed": Text("Nothing was changed", "未做任何更改"),
     "form.failed.many": Text("{title}: {count} problems", "{title}：共 {count} 个问题"),
     # Pages of one entity

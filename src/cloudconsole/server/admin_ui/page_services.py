@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cloudconsole.operator.entities import NODES, QUOTAS, TENANTS, EntityType
+from cloudconsole.operator.entities import QUOTAS, EntityType
+from cloudconsole.operator.entities.suggestions import suggestions
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
@@ -63,9 +64,8 @@ class PageServices:
 
 def suggestions_for(tx: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:
     """Return names to suggest for fields that refer to tenants or nodes."""
-    suggested = {control.suggests for control in controls}
+    suggested = {control.suggests: control.suggests_enabled for control in controls if control.suggests}
     return {
-        entity.name: [record["name"] for record in entity.list(tx, limit=MAX_SUGGESTIONS)]
-        for entity in (TENANTS, NODES)
-        if entity.name in suggested
+        entity: [each["name"] for each in suggestions(tx, entity, is_enabled=is_enabled, limit=MAX_SUGGESTIONS)]
+        for entity, is_enabled in suggested.items()
     }

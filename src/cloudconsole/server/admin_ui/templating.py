@@ -33,6 +33,7 @@ HTML: Final = b"text/html; charset=utf-8"
 AUDIT_PATH: Final = f"{OPERATOR_PATH}audit/"
 SIGN_IN_PATH: Final = f"{OPERATOR_PATH}sign-in/"
 SIGN_OUT_PATH: Final = f"{OPERATOR_PATH}sign-out/"
+SUGGEST_PATH: Final = f"{OPERATOR_PATH}suggest/"
 LANGUAGE_PATH: Final = f"{OPERATOR_PATH}language/"
 
 
@@ -102,6 +103,7 @@ class Renderer:
             link=link,
             markup=_translate_markup,
             now=lambda: self.moment(format_utc(int(clock.now()))),
+            price_type=PRICES,
             paths={"audit": AUDIT_PATH, "language": LANGUAGE_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
             t=_translate,
             with_article=_with_article,

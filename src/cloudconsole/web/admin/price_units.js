@@ -1,7 +1,13 @@
-// Offer only the units by which the chosen kind is priced. The server validates the choice again.
+// Offer only the units by which the chosen kind is priced, and list only its prices. The server validates the choice again.
 
 const kind = document.querySelector("select[name=kind]");
 const unit = document.querySelector("select[data-units]");
+const listed = [...document.querySelectorAll(".form-panel [data-kind]")];
+if (kind) {
+  kind.addEventListener("change", () => {
+    for (const price of listed) price.hidden = Boolean(kind.value) && price.dataset.kind !== kind.value;
+  });
+}
 if (kind && unit) {
   const units = JSON.parse(unit.dataset.units);
   const options = [...unit.options];

@@ -29,6 +29,7 @@ from cloudconsole.server.admin_ui.names import ADDED_BEFORE, DONE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
+from cloudconsole.server.admin_ui.views.form_panels import FormPanel, form_panel
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.store.passwords import hash_password
@@ -154,10 +155,12 @@ class CreateView:
     ) -> Response:
         problems = problems or Problems()
 
-        def read(tx: OperatorTransaction) -> tuple[Suggestions, str | None]:
-            return suggestions_for(tx, self._controls), self._entity.fresh_key(tx)
+        def read(tx: OperatorTransaction) -> tuple[Suggestions, str | None, FormPanel | None]:
+            values = {field.definition.name: field.text for field in fields}
+            panel = form_panel(tx, self._entity, values)
+            return suggestions_for(tx, self._controls), self._entity.fresh_key(tx), panel
 
-        suggestions, new_key = await self._context.executor.read(read)
+        suggestions, new_key, panel = await self._context.executor.read(read)
 
         return self._context.page(
             "create.html",
@@ -171,4 +174,5 @@ class CreateView:
             fresh=fresh or new_key,
             may_be_forced=problems.may_be_forced,
             preview=preview,
+            panel=panel,
         )

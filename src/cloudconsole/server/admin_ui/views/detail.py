@@ -41,6 +41,7 @@ from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.admin_ui.views.create import Preview, dry_run, is_preview
+from cloudconsole.server.admin_ui.views.form_panels import FormPanel, form_panel
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.spec.i18n import Text
@@ -95,6 +96,7 @@ class LoadedRecord(NamedTuple):
     notes: dict[str, Label]
     suggestions: Suggestions
     quota_usage: list[QuotaUsage]
+    panel: FormPanel | None
 
 
 class DetailView:
@@ -198,6 +200,7 @@ class DetailView:
             may_be_forced=problems.may_be_forced,
             suggestions=found.suggestions,
             preview=preview,
+            panel=found.panel,
         )
 
     def _read(self, key: str, tx: OperatorTransaction) -> LoadedRecord:
@@ -213,4 +216,5 @@ class DetailView:
             prices = PRICES.list(tx, {"kind": record["kind"]}, limit=None)
             state = price_states(prices, format_utc(tx.now))[prices.index(record)]
         usage = quota_usage(tx, key) if entity is TENANTS else []
-        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), usage)
+        panel = form_panel(tx, entity, record) if entity in (PRICES, RESOURCES) else None
+        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), usage, panel)

@@ -1,0 +1,31 @@
+"""What helps to decide, beside a form."""
+
+import pytest
+
+from tests.server.admin_ui.pages import Operator
+
+
+def test_price_form_shows_prices_in_force_and_scheduled(operator: Operator) -> None:
+    form = operator.get("/admin/price/add/").form("/add/")
+    operator.send(form, kind="volume", unit="gb", price="7", **{"from": "2027-01-01T00:00"})
+    everything = operator.get("/admin/price/add/").text
+    assert "GB of a volume, from 2027-01-01 00:00 7.00 scheduled" in everything
+    assert "GB of a volume on hk-1, from 2026-01-01 00:00 0.000385125 in force" in everything
+    assert "GB of a volume on hk-1, from 2025-01-01 00:00" not in everything
+    rejected = operator.send(form, kind="image", price="")
+    assert ("GB of an image, from" in rejected.text, "GB of a volume, from" in rejected.text) == (True, False)
+    one = operator.get("/admin/price/one/?key=image/gb/2025-01-01T00:00:00Z").text
+    assert ("GB of an image, from" in one, "GB of a volume, from" in one) == (True, False)
+
+
+def test_resource_form_shows_the_free_quota_of_the_tenant(operator: Operator) -> None:
+    page = operator.get("/admin/resource/add/?tenant=demo")
+    assert "Free quota of demo" in page.text
+    assert "Cores 51 of 64" in page.text
+    assert "Free quota of demo" in operator.get("/admin/resource/one/?key=i-d0000001").text
+
+
+@pytest.mark.parametrize("tenant", ["", "unknown"])
+def test_resource_form_without_a_known_tenant_shows_no_quota(operator: Operator, tenant: str) -> None:
+    page = operator.get(f"/admin/resource/add/?tenant={tenant}")
+    assert (page.status, "Free quota" in page.text) == (200, False)
