@@ -12,12 +12,14 @@ from functools import cache
 from pathlib import Path
 from shutil import copytree
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy import Connection, Engine
 
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.base import DatabaseName, Reader, Store
+from cloudconsole.store.postgres import pool
 
 if TYPE_CHECKING:
     from tests.databases import Databases
@@ -76,10 +78,11 @@ def opened(folder: Path, part: DatabaseName) -> AbstractContextManager[Engine]:
 
 @contextmanager
 def open_reader(folder: Path) -> Iterator[Reader]:
-    """A reader of the store; await its methods with `run`."""
+    """A reader of the store, without the deadline of requests; await its methods with `run`."""
     reader = store_in(folder).reader()
     try:
-        yield reader
+        with patch.object(pool, "READ_SECONDS", 600):
+            yield reader
     finally:
         run(reader.leave())
         reader.close()
