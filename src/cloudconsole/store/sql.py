@@ -194,6 +194,14 @@ def starts_with(column: ColumnElement[Any], prefix: str) -> ColumnElement[bool]:
     return and_(column >= prefix, column < prefix + _LAST)
 
 
+def contains(connection: Connection, column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+    """Return a condition that the column contains a text, ignoring the case of ASCII letters."""
+    pattern = "".join(f"\\{each}" if each in "\\%_" else each for each in text)
+    # LIKE ignores case on SQLite; ILIKE does on PostgreSQL, in the collation C for ASCII only.
+    compare = column.like if connection.dialect.name == "sqlite" else column.ilike
+    return compare(f"%{pattern}%", escape="\\")
+
+
 def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return an expression that no index matches, so that the database uses another condition or the order."""
     return column + (0 if isinstance(column.type, Integer) else "")

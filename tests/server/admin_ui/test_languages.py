@@ -166,10 +166,10 @@ def test_untranslated_message_is_marked_as_english() -> None:
 
 
 def test_choice_is_kept_in_a_cookie_and_returns_to_the_page(operator: Operator) -> None:
-    page = operator.get("/admin/tenant/?prefix=d")
+    page = operator.get("/admin/tenant/?search=d")
     assert (page.root.get("lang"), page.heading) == ("en", "Tenants")
     page = operator.send(page.language_form, language="zh")
-    assert (page.root.get("lang"), page.heading, page.forms[1].fields["prefix"]) == ("zh", "租户", "d")
+    assert (page.root.get("lang"), page.heading, page.forms[1].fields["search"]) == ("zh", "租户", "d")
     assert operator.get("/admin/node/").heading == "节点"
     assert operator.send(page.language_form, language="en").heading == "Tenants"
 

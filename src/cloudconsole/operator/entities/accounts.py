@@ -11,7 +11,13 @@ from cloudconsole.core.resources import Role
 from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
-from cloudconsole.operator.entities.fields_and_filters import Filter, prefix_filter, switch_filter, tenant_filter
+from cloudconsole.operator.entities.fields_and_filters import (
+    Filter,
+    prefix_filter,
+    search_filter,
+    switch_filter,
+    tenant_filter,
+)
 from cloudconsole.operator.entities.references import require_owner, with_tenant
 from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.errors import OperatorError, OverridableError
@@ -106,6 +112,7 @@ class Accounts(EntityType):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
+            "search": search_filter("username", columns.username),
             "tenant": tenant_filter(columns.tenant_id),
             "role": Filter(
                 "only accounts with this role", lambda _tx, role: columns.role == role, choices=get_args(Role)
@@ -113,6 +120,9 @@ class Accounts(EntityType):
             "prefix": prefix_filter(columns.username, "name"),
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
+
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        return {"tenant": tenants.c.name, "role": self.table.c.role}
 
     def add(self, tx: OperatorTransaction, values: Values) -> ChangeResult:
         """Add an account; `password_hash` is required."""

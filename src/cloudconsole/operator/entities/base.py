@@ -4,14 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, update
 
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, inputs_of
+from cloudconsole.operator.entities.pagination import PAGE_SIZE, Order, PageRequest, select_page
 from cloudconsole.operator.entities.references import count_references, not_found
 from cloudconsole.operator.entity_models import EntityModel
 from cloudconsole.operator.errors import OperatorError, ValidationError
-from cloudconsole.operator.messages import Message, Term
+from cloudconsole.operator.messages import Message, Term, any_of
 from cloudconsole.operator.new_and_existing_names import texts_in
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -80,6 +81,14 @@ class EntityTraits(ABC):
         del names
         return self.filters()
 
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        """Return the fields besides the key that lists can be sorted by, as columns without NULLs."""
+        return {}
+
+    def sort_fields(self) -> tuple[str, ...]:
+        """Return all fields that lists can be sorted by; the first is that of the default order."""
+        return self.key, *(name for name in self.sortable() if name != self.key)
+
     def key_of(self, record: Record) -> str:
         """Return the key of a record, as passed to the other verbs."""
         return str(record[self.key])
@@ -110,8 +119,12 @@ class EntityTraits(ABC):
     def _query(self) -> Select[Any]:
         return select(self.table)
 
+    def _key_column(self) -> ColumnElement[Any]:
+        return self.table.c[self.key]
+
     def _order(self) -> tuple[ColumnElement[Any], ...]:
-        return (self.table.c[self.key],)
+        """Return the columns of the default order."""
+        return (self._key_column(),)
 
     def _sort_key(self, key: str) -> tuple[Any, ...]:
         """Return the values of the order columns for a key."""
@@ -123,7 +136,6 @@ class EntityTraits(ABC):
 
 
 Records = list[Record]
-PAGE_SIZE: Final = 100
 
 
 class ChangeResult(NamedTuple):
@@ -192,21 +204,64 @@ class EntityType(EntityTraits):
         filters: Values | None = None,
         after: str | None = None,
         limit: int | None = PAGE_SIZE,
+        *,
+        before: str | None = None,
+        order: Order | None = None,
     ) -> Records:
-        """Return a page of the entities that match all filters, after the key `after`."""
-        query = self._paged(tx, self._query(), filters or {}, after, limit)
+        """Return a page of the entities that match all filters.
+
+        It begins after the key `after`, or ends before the key `before`. In another order than the default one, there
+        must be an entity with this key.
+        """
+        self._require_sortable(order)
+        page = PageRequest(order or Order(self.sort_fields()[0]), after, before, limit)
+        records = self._records(tx, filters or {}, page)
+        return records[::-1] if page.is_backward else records
+
+    def count(self, tx: OperatorTransaction, filters: Values, limit: int) -> int:
+        """Count the entities that match all filters, up to a limit."""
+        found = self._matching(tx, self._query(), filters).limit(limit).subquery()
+        return tx.connection.scalar(select(func.count()).select_from(found)) or 0
+
+    def _records(self, tx: OperatorTransaction, filters: Values, page: PageRequest) -> Records:
+        """Return the records of a page in the direction of reading."""
+        query = self._paged(tx, self._query(), filters, page)
         return [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
 
-    def _paged(
-        self, tx: OperatorTransaction, query: Select[Any], filters: Values, after: str | None, limit: int | None
-    ) -> Select[Any]:
+    def _paged(self, tx: OperatorTransaction, query: Select[Any], filters: Values, page: PageRequest) -> Select[Any]:
+        columns = self._columns_of(page.order)
+        return select_page(self._matching(tx, query, filters), page, columns, self._position(tx, page, columns))
+
+    def _matching(self, tx: OperatorTransaction, query: Select[Any], filters: Values) -> Select[Any]:
         available = self._filters_for(filters)
-        for name, value in filters.items():
-            query = query.where(available[name].condition(tx, value))
-        order = self._order()
-        if after is not None:
-            query = query.where(tuple_(*order) > tuple_(*self._sort_key(after)))
-        return query.order_by(*order).limit(limit)
+        return query.where(*(available[name].condition(tx, value) for name, value in filters.items()))
+
+    def _columns_of(self, order: Order) -> tuple[ColumnElement[Any], ...]:
+        own = () if order.field == self.key else (self.sortable()[order.field],)
+        return *own, *self._order()
+
+    def _position(
+        self, tx: OperatorTransaction, page: PageRequest, columns: tuple[ColumnElement[Any], ...]
+    ) -> tuple[Any, ...] | None:
+        """Return the values of the row from which to read."""
+        if page.key is None or page.order.field == self.key:
+            return None if page.key is None else self._sort_key(page.key)
+        query = self._query().with_only_columns(*columns, maintain_column_froms=True)
+        row = tx.connection.execute(query.where(self._key_column() == self._value_of(page.key))).one_or_none()
+        if row is None:
+            raise OperatorError(not_found(self.label, page.key))
+        return tuple(row)
+
+    def _require_sortable(self, order: Order | None) -> None:
+        fields = self.sort_fields()
+        if order is not None and order.field not in fields:
+            problem = Message(
+                "cannot sort by {field}: use {fields}",
+                "不能按 {field} 排序：可选 {fields}",
+                field=order.field,
+                fields=any_of(fields),
+            )
+            raise ValidationError([(("sort",), problem)])
 
     def _new_row(self, tx: OperatorTransaction, values: Values) -> Row:
         """Return the row of a new entity; raise if it cannot be added."""
@@ -258,7 +313,7 @@ class EntityType(EntityTraits):
         return condition
 
     def _find(self, tx: OperatorTransaction, key: str) -> Row | None:
-        query = self._query().where(self.table.c[self.key] == self._value_of(key))
+        query = self._query().where(self._key_column() == self._value_of(key))
         row = tx.connection.execute(query).mappings().one_or_none()
         return None if row is None else dict(row)
 

@@ -10,7 +10,13 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, NumberedEntityType, Values
-from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters, switch_filter, tenant_filter
+from cloudconsole.operator.entities.fields_and_filters import (
+    Filter,
+    name_filters,
+    search_filter,
+    switch_filter,
+    tenant_filter,
+)
 from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
 from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.resource_and_price_rules import MAX_VALUE
@@ -29,7 +35,12 @@ class Flavors(NumberedEntityType):
     fixed = frozenset({"id"})
 
     def filters(self) -> Mapping[str, Filter]:
-        return name_filters(self.table)
+        columns = self.table.c
+        return {**name_filters(self.table), "search": search_filter("id or name", columns.id, columns.name)}
+
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        columns = self.table.c
+        return {"name": columns.name, "vcpus": columns.vcpus, "ram": columns.ram_mb, "disk": columns.disk_gb}
 
     def record_of(self, row: Row) -> Record:
         return rows_and_records.flavor_record(row)
@@ -59,10 +70,15 @@ class Urls(EntityType):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
+            "search": search_filter("id or URL", columns.id, columns.url),
             "tenant": tenant_filter(columns.tenant_id),
             "shared": switch_filter(columns.tenant_id.is_(None), "only those published to all"),
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
+
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        columns = self.table.c
+        return {"tenant": func.coalesce(tables.tenants.c.name, ""), "type": columns.type, "url": columns.url}
 
     def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
         del tx
@@ -92,10 +108,15 @@ class Domains(NumberedEntityType):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
+            "search": search_filter("id, name or CNAME", columns.id, columns.name, columns.cname),
             "tenant": tenant_filter(columns.tenant_id),
             "prefix": Filter("only those whose id or name begins with this", self._has_prefix),
             "disabled": switch_filter(~columns.enabled, "only those not in service"),
         }
+
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        columns = self.table.c
+        return {"tenant": tables.tenants.c.name, "name": columns.name, "status": columns.status}
 
     def disable(self, tx: OperatorTransaction, key: str) -> ChangeResult:
         return self._change(tx, "disable", self._require(tx, key), {"enabled": False})
@@ -130,12 +151,16 @@ class News(EntityType):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
+            "search": search_filter("title or URL", columns.title, columns.url),
             "upcoming": Filter(
                 "only those still to appear", lambda tx, _value: columns.published_at > tx.now, is_switch=True
             ),
             "pinned": switch_filter(columns.pinned, "only the pinned ones"),
             "disabled": switch_filter(columns.disabled, "only the withdrawn ones"),
         }
+
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        return {"date": self.table.c.published_at, "title": self.table.c.title}
 
     def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
         last = tx.connection.scalar(select(func.max(self.table.c.id))) or 0

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
-from sqlalchemy import ColumnElement, Table
+from sqlalchemy import ColumnElement, Table, or_
 
 from cloudconsole.operator.entities.references import find_node, find_tenant
 from cloudconsole.operator.entity_models import EntityModel
@@ -16,7 +16,7 @@ from cloudconsole.operator.fields import TIME
 from cloudconsole.operator.messages import Enumeration, Message, Term
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.spec.i18n import Text
-from cloudconsole.store.sql import starts_with
+from cloudconsole.store.sql import contains, starts_with
 
 InputType = Literal["text", "number", "switch", "json", "time"]
 _HIDDEN: Final = frozenset({"password", "password_hash", "password_file"})
@@ -93,6 +93,21 @@ class Filter(NamedTuple):
     """All valid values, if they are few."""
 
 
+MAX_SEARCH_LENGTH: Final = 255
+
+
+def search_filter(subject: str, *columns: ColumnElement[Any]) -> Filter:
+    """Return a filter by a part of any of these columns."""
+
+    def condition(tx: OperatorTransaction, text: str) -> ColumnElement[bool]:
+        if len(text) > MAX_SEARCH_LENGTH:
+            problem = Message("must have at most {length} characters", "最多 {length} 个字符", length=MAX_SEARCH_LENGTH)
+            raise ValidationError([(("search",), problem)])
+        return or_(*(contains(tx.connection, column, text) for column in columns))
+
+    return Filter(f"only those whose {subject} contains this, ignoring the case of A to Z", condition)
+
+
 def prefix_filter(column: ColumnElement[Any], subject: str) -> Filter:
     return Filter(f"only those whose {subject} begins with this", lambda _tx, prefix: starts_with(column, prefix))
 
@@ -108,6 +123,7 @@ def value_filter(column: ColumnElement[Any], help_text: str) -> Filter:
 def name_filters(table: Table) -> Mapping[str, Filter]:
     """Return the filters of entities with a name and the field `disabled`."""
     return {
+        "search": search_filter("name", table.c.name),
         "prefix": prefix_filter(table.c.name, "name"),
         "disabled": switch_filter(table.c.disabled, "only the disabled ones"),
     }

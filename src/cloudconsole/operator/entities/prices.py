@@ -1,6 +1,9 @@
 """Prices, and the check that resources keep a price."""
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select
@@ -8,8 +11,15 @@ from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator import entity_models, rows_and_records
-from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
-from cloudconsole.operator.entities.fields_and_filters import Filter, kind_filter, node_filter, value_filter
+from cloudconsole.operator.entities.base import ChangeResult, EntityType, Records, Values
+from cloudconsole.operator.entities.fields_and_filters import (
+    Filter,
+    kind_filter,
+    node_filter,
+    search_filter,
+    value_filter,
+)
+from cloudconsole.operator.entities.pagination import PageRequest
 from cloudconsole.operator.entities.references import find_node, node_problems
 from cloudconsole.operator.entity_models import Price, parse_model, price_errors
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
@@ -105,10 +115,14 @@ class Prices(EntityType):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
+            "search": search_filter("type or node", columns.type, tables.nodes.c.name),
             "kind": kind_filter(columns.kind, "only this kind", PRICED_UNITS),
             "type": value_filter(columns.type, "only those for this flavor or volume type"),
             "node": node_filter(columns.node_id, "only those for this node"),
         }
+
+    def sort_fields(self) -> tuple[str, ...]:
+        return tuple(_ORDERS)
 
     def key_of(self, record: Record) -> str:
         kind = f"{record['kind']}:{_escaped(record['type'])}" if "type" in record else record["kind"]
@@ -123,23 +137,21 @@ class Prices(EntityType):
         record = rows_and_records.price_record(row, values.get("node"))
         return self._record_change(tx, "add", self.key_of(record), None, record)
 
-    def list(
-        self,
-        tx: OperatorTransaction,
-        filters: Values | None = None,
-        after: str | None = None,
-        limit: int | None = PAGE_SIZE,
-    ) -> Records:
+    def _records(self, tx: OperatorTransaction, filters: Values, page: PageRequest) -> Records:
         # There are at most thousands, and no index has their order: prices for all nodes come before those of a node.
-        query = self._query()
-        for name, value in (filters or {}).items():
-            query = query.where(self.filters()[name].condition(tx, value))
+        query = self._matching(tx, self._query(), filters)
         records = [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
-        records.sort(key=_order)
-        if after is not None:
-            last = _order(self.show(tx, after))
-            records = [record for record in records if _order(record) > last]
-        return records[:limit]
+        value_of = _ORDERS[page.order.field]
+
+        def position(record: Record) -> Any:
+            return value_of(record), _order(record)
+
+        if page.key is not None:
+            bound = position(self.show(tx, page.key))
+            beyond = operator.lt if page.is_descending else operator.gt
+            records = [record for record in records if beyond(position(record), bound)]
+        records.sort(key=position, reverse=page.is_descending)
+        return records[: page.limit]
 
     def _query(self) -> Select[Any]:
         nodes = tables.nodes.c
@@ -211,6 +223,17 @@ class Prices(EntityType):
 
 def _order(record: Record) -> tuple[str, ...]:
     return record["kind"], record["unit"], record.get("type", ""), record.get("node", ""), record["from"]
+
+
+_ORDERS: Final[Mapping[str, Callable[[Record], Any]]] = {
+    "kind": itemgetter("kind"),
+    "unit": itemgetter("unit"),
+    "type": lambda record: record.get("type", ""),
+    "node": lambda record: record.get("node", ""),
+    "price": lambda record: Decimal(record["price"]),
+    "from": itemgetter("from"),
+}
+"""The values by which prices can be sorted."""
 
 
 def _escaped(type_name: str) -> str:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select
+from sqlalchemy import ColumnElement, Select, case
 
-from cloudconsole.core.resources import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED
 from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
-from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, prefix_filter
+from cloudconsole.operator.entities.fields_and_filters import Filter, InputField, prefix_filter, search_filter
+from cloudconsole.operator.entities.pagination import LAST
 from cloudconsole.operator.entities.references import with_tenant
 from cloudconsole.operator.entity_models import parse_quotas
 from cloudconsole.operator.quota_check import check_limits
@@ -37,17 +38,18 @@ class Quotas(EntityType):
         return InputField("tenant", "the tenant's name", "text", is_required=True), *limits
 
     def filters(self) -> Mapping[str, Filter]:
-        return {"prefix": prefix_filter(tables.tenants.c.name, "tenant")}
+        name = tables.tenants.c.name
+        return {"search": search_filter("tenant", name), "prefix": prefix_filter(name, "tenant")}
+
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        columns = self.table.c
+        return {name: case((columns[name] == UNLIMITED, LAST), else_=columns[name]) for name in QUOTA_USES}
 
     def _query(self) -> Select[Any]:
         return with_tenant(self.table)
 
-    def _order(self) -> tuple[ColumnElement[Any], ...]:
-        return (tables.tenants.c.name,)
-
-    def _find(self, tx: OperatorTransaction, key: str) -> Row | None:
-        row = tx.connection.execute(self._query().where(tables.tenants.c.name == key)).mappings().one_or_none()
-        return None if row is None else dict(row)
+    def _key_column(self) -> ColumnElement[Any]:
+        return tables.tenants.c.name
 
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **rows_and_records.quota_record(row)}

@@ -5,20 +5,22 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import ColumnElement, Engine, Select, Table, delete, or_, select, union, union_all
+from sqlalchemy import ColumnElement, Engine, Select, Table, delete, func, or_, select, union, union_all
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS
 from cloudconsole.operator import entity_models, rows_and_records
 from cloudconsole.operator.audit import record_change
-from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
+from cloudconsole.operator.entities.base import ChangeResult, EntityType, Records, Values
 from cloudconsole.operator.entities.fields_and_filters import (
     Filter,
     kind_filter,
     name_filters,
     node_filter,
+    search_filter,
     tenant_filter,
 )
+from cloudconsole.operator.entities.pagination import LAST, PageRequest, select_page
 from cloudconsole.operator.entities.prices import check_priced
 from cloudconsole.operator.entities.references import (
     count_references,
@@ -69,6 +71,7 @@ class Resources(EntityType):
             for name, column in {"tenant": columns.tenant_id, "node": columns.node_id, "kind": columns.kind}.items()
         )
         return {
+            "search": search_filter("id or name", columns.id, columns.name),
             "tenant": tenant_filter(tenant),
             "kind": kind_filter(kind, "only this kind", KINDS),
             "node": node_filter(node, "only those on this node"),
@@ -89,26 +92,31 @@ class Resources(EntityType):
         row = self._changed_row(tx, self.record_of(current), {"ended": format_utc(tx.now) if at is None else at})
         return self._write(tx, "end", current, row)
 
-    def list(
-        self,
-        tx: OperatorTransaction,
-        filters: Values | None = None,
-        after: str | None = None,
-        limit: int | None = PAGE_SIZE,
-    ) -> Records:
-        """Return a page; a prefix is searched by id and by name separately, since one query would sort all rows."""
-        others = dict(filters or {})
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        columns = self.table.c
+        # Whatever has no index of its own is sorted after a scan of the table: an index of other columns is slower.
+        return {
+            "kind": columns.kind,
+            "name": columns.name,
+            "size": unindexed(columns.size_gb),
+            "started": unindexed(columns.started_at),
+            "ended": func.coalesce(columns.ended_at, LAST),
+        }
+
+    def _records(self, tx: OperatorTransaction, filters: Values, page: PageRequest) -> Records:
+        """Search a prefix by id and by name separately, since one query would sort all rows."""
+        others = dict(filters)
         prefix = others.pop("prefix", None)
         if prefix is None:
-            return super().list(tx, others, after, limit)
+            return super()._records(tx, others, page)
         columns = self.table.c
         named = ordered_search(tx.connection, columns.name, partial(starts_with, prefix=prefix))
         searches = [
-            self._paged(tx, select(columns.id).where(condition), others, after, limit).subquery()
+            self._paged(tx, select(columns.id).where(condition), others, page).subquery()
             for condition in (starts_with(columns.id, prefix), named)
         ]
         either = union(*(select(search.c.id) for search in searches))
-        query = self._query().where(columns.id.in_(either)).order_by(columns.id).limit(limit)
+        query = select_page(self._query().where(columns.id.in_(either)), page, self._columns_of(page.order), None)
         return [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
 
     def _has_prefix(self, _tx: OperatorTransaction, prefix: str) -> ColumnElement[bool]:

@@ -1,9 +1,9 @@
 """Tenants."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sqlalchemy import ColumnElement, Table, delete, insert, select
+from sqlalchemy import ColumnElement, Table, delete, func, insert, select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import entity_models, rows_and_records
@@ -14,7 +14,7 @@ from cloudconsole.operator.entities.accounts import (
     reject_removing_last_operator,
 )
 from cloudconsole.operator.entities.base import EntityType, Values
-from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters
+from cloudconsole.operator.entities.fields_and_filters import Filter, name_filters, search_filter
 from cloudconsole.operator.entities.references import count_references, reject_if_referenced
 from cloudconsole.operator.entity_models import parse_model
 from cloudconsole.operator.errors import ValidationError
@@ -42,10 +42,15 @@ class Tenants(EntityType):
     }
 
     def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
         return {
             **name_filters(self.table),
+            "search": search_filter("name or OpenStack project", columns.name, columns.project),
             "project": Filter("only the tenant of this OpenStack project", self._is_project),
         }
+
+    def sortable(self) -> Mapping[str, ColumnElement[Any]]:
+        return {"project": func.coalesce(self.table.c.project, "")}
 
     def record_of(self, row: Row) -> Record:
         return rows_and_records.tenant_record(row)

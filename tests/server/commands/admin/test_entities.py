@@ -349,3 +349,12 @@ def test_only_the_last_column_is_wrapped(data: Path) -> None:
     output = shown(admin_on_terminal(data, "audit", COLUMNS="80"))
     assert re.search(r"\b2026-\d\d-\d\dT\d\d:\d\d:\d\dZ\b", output)
     assert all(len(line.rstrip()) <= 80 for line in output.splitlines())
+
+
+def test_list_can_be_searched_and_sorted(admin: Admin) -> None:
+    found = admin.run_json("resource", "list", "--search", "WEB", "--sort", "name", "--descending")
+    names = [record["name"] for record in found]
+    assert (len(names) > 1, names) == (True, sorted(names, reverse=True))
+    assert all("web" in name for name in names)
+    assert admin.expect_error("tenant", "list", "--sort", "size") == "--sort: cannot sort by size: use name or project"
+    assert admin.expect_error("tenant", "list", "--search", "x" * 256) == "--search: must have at most 255 characters"

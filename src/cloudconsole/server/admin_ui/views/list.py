@@ -37,14 +37,15 @@ class ListView:
     def __init__(self, entity: EntityType, context: PageServices) -> None:
         self._entity = entity
         self._context = context
-        self._filters = entity.filters()
+        # A search finds a prefix, too.
+        self._filters = {name: each for name, each in entity.filters().items() if name != "prefix"}
         self._controls = tuple(_control(entity, name, each) for name, each in self._filters.items())
         self._columns: tuple[Column, ...] = columns_of(entity)
 
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
         query = parse_query(request)
-        selected = {name: query[name] for name in self._filters if query.get(name)}
+        selected = {name: text for name in self._filters if (text := query.get(name, "").strip())}
         problems = Problems()
         found: list[ListRow] = []
         suggestions: Suggestions = {}
@@ -99,8 +100,8 @@ class ListView:
 def _control(entity: EntityType, name: str, chosen: Filter) -> FormField:
     kind: Kind = "switch" if chosen.is_switch else "choice" if chosen.choices else "text"
     suggests = name if name in ("tenant", "node") else None
-    label, hint = filter_label(entity.name, name, chosen), _CASE_SENSITIVE if name == "prefix" else ""
+    label, hint = filter_label(entity.name, name, chosen), _IGNORES_CASE if name == "search" else ""
     return FormField(name, label, hint, kind, (name,), choices=chosen.choices, suggests=suggests)
 
 
-_CASE_SENSITIVE: Final = Text("Case-sensitive.", "区分大小写。")
+_IGNORES_CASE: Final = Text("Ignores the case of A to Z.", "不区分英文字母大小写。")

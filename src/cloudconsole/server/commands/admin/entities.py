@@ -15,6 +15,7 @@ from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, PRICES, RESOURCES, ChangeResult, EntityType
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.entities.fields_and_filters import InputField
+from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.entities.prices import KEY_FORM
 from cloudconsole.operator.errors import OperatorError, Path, ValidationError, format_path
 from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
@@ -189,14 +190,20 @@ def list_them(entity: EntityType, arguments: argparse.Namespace, settings: Setti
     with (
         store_to_read(settings) as engine,
         reading_transaction(engine, settings) as tx,
-        as_typed({name: f"--{name}" for name in names}),
+        as_typed({name: f"--{name}" for name in (*names, "sort")}),
     ):
-        records = _all(entity, tx, filters, arguments.after)
+        records = _all(entity, tx, filters, arguments.after, _order_in(entity, arguments))
         print_some(records, columns, arguments, entity.key_of)
 
 
-def _all(entity: EntityType, tx: OperatorTransaction, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
-    while page := entity.list(tx, filters, after, _PAGE):
+def _order_in(entity: EntityType, arguments: argparse.Namespace) -> Order:
+    return Order(entity.sort_fields()[0] if arguments.sort is None else arguments.sort, arguments.descending)
+
+
+def _all(
+    entity: EntityType, tx: OperatorTransaction, filters: dict[str, Any], after: str | None, order: Order
+) -> Iterator[Record]:
+    while page := entity.list(tx, filters, after, _PAGE, order=order):
         yield from page
         after = entity.key_of(page[-1])
         if len(page) < _PAGE:
@@ -328,5 +335,8 @@ def _add_list_arguments(parser: argparse.ArgumentParser, entity: EntityType) -> 
     for name, criterion in entity.filters().items():
         more: dict[str, Any] = {"action": "store_true"} if criterion.is_switch else {"metavar": name.upper()}
         parser.add_argument(f"--{name}", dest=f"filter_{name}", help=criterion.help, **more)
+    fields = entity.sort_fields()
+    parser.add_argument("--sort", metavar="FIELD", help=f"sort by {' or '.join(fields)} (default: {fields[0]})")
+    parser.add_argument("--descending", action="store_true", help="sort in descending order")
     parser.add_argument("--after", metavar="KEY", help="continue after this one")
     add_limit_argument(parser)
