@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from cloudconsole import Console
-from cloudconsole.cli.output import csv_line
+from cloudconsole.spec.csv_lines import csv_line
 from tests.browser.cloud_data import HOSTILE, Cloud, load_cloud, script_executed
 from tests.browser.helpers import (
     PHONE,

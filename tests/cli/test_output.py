@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.cli.output import Field, Table, csv_line, print_markdown
+from cloudconsole.cli.output import Field, Table, print_markdown
 from cloudconsole.cli.tables import Bar, Cell, Column, Styled, render
+from cloudconsole.spec.csv_lines import csv_line
 from tests.cli.users import CliUser
 from tests.harness import ApiClient, HttpTransport, RunningServer
 

@@ -1,12 +1,10 @@
 """Output of commands: tables for terminals, tab-separated values for pipes, JSON, CSV and Markdown."""
 
 import argparse
-import csv
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from io import StringIO
 from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,6 +13,7 @@ import msgspec
 from cloudconsole.cli import stdout
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled, render, terminal, text_of
+from cloudconsole.spec.csv_lines import csv_line
 from cloudconsole.spec.text_escaping import escape, escape_json, format_cell
 
 if TYPE_CHECKING:
@@ -100,11 +99,6 @@ def print_rows(
     is_text = repeat(True) if columns is None else [column.kind != "bar" for column in columns]
     for row in chain(heading, rows):
         stdout.write("\t".join(map(text_of, compress(row, is_text))) + "\n")
-
-
-_FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
-"""Some spreadsheets ignore whitespace before a formula."""
-_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 _MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>|#]")
@@ -198,18 +192,6 @@ def print_csv(table: Table) -> None:
 
 def print_csv_row(values: Sequence[Any]) -> None:
     stdout.write(csv_line([_plain(value) for value in values]))
-
-
-def csv_line(values: Sequence[str]) -> str:
-    text = StringIO()
-    # The writer quotes only characters of its line terminator; with CRLF it quotes both.
-    csv.writer(text, lineterminator="\r\n").writerow(map(_without_formula, values))
-    return text.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _without_formula(text: str) -> str:
-    """Prefix with an apostrophe what a spreadsheet would run as a formula, as OWASP advises; numbers stay numbers."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _plain(value: Any) -> str:

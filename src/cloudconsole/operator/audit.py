@@ -70,6 +70,8 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
     until: int | None = None
     after: int | None = None
     """The id of the last entry on the previous page."""
+    before: int | None = None
+    """The id of the first entry on the next page; used without `after`."""
     limit: int = 100
 
 
@@ -97,7 +99,8 @@ def describe_change(before: Record | None, after: Record | None) -> str:
 
 
 def _entries(connection: Connection, table: Any, search: AuditQuery, columns: dict[str, Column[Any]]) -> list[Record]:
-    query = select(table).order_by(table.c.id.desc()).limit(search.limit)
+    is_backward = search.after is None and search.before is not None
+    query = select(table).order_by(table.c.id.asc() if is_backward else table.c.id.desc()).limit(search.limit)
     conditions: list[ColumnElement[bool]] = []
     if search.actor is not None:
         conditions.append(columns["actor"] == search.actor)
@@ -105,11 +108,14 @@ def _entries(connection: Connection, table: Any, search: AuditQuery, columns: di
         conditions.append(table.c.subject == search.subject)
     if search.after is not None:
         conditions.append(table.c.id < search.after)
+    elif search.before is not None:
+        conditions.append(table.c.id > search.before)
     if search.change is not None:
         conditions.append(ordered_search(connection, columns["change"], partial(starts_with, prefix=search.change)))
     if search.since is not None or search.until is not None:
         conditions.append(ordered_search(connection, table.c.at, partial(_within, search)))
-    return [dict(row) for row in connection.execute(query.where(*conditions)).mappings()]
+    rows = [dict(row) for row in connection.execute(query.where(*conditions)).mappings()]
+    return rows[::-1] if is_backward else rows
 
 
 def _within(search: AuditQuery, at: ColumnElement[Any]) -> ColumnElement[bool]:

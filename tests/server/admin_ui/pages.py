@@ -28,6 +28,8 @@ GETS: Final = [
     *(path for path in POSTS if not path.endswith(("/change/", "/sign-out/"))),
 ]
 """Paths that show something, except the sign-in."""
+CSVS: Final = [f"/admin/{entity.name}/csv/" for entity in ENTITY_TYPES]
+"""Paths of downloads."""
 _VOID: Final = {"img", "input", "link", "meta"}
 
 

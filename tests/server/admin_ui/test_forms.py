@@ -12,7 +12,7 @@ from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.sessions import MAX_FORM
 from cloudconsole.store.tables import accounts, login_failures, news, operator_audit, quotas, tenants, urls
 from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
-from tests.server.admin_ui.pages import GETS, LANGUAGE, POSTS, Operator, Page
+from tests.server.admin_ui.pages import CSVS, GETS, LANGUAGE, POSTS, Operator, Page
 from tests.server.http.helpers import rows, stored_bytes
 from tests.stores import opened, write_transaction
 
@@ -32,7 +32,7 @@ def test_path_lists_match_the_routes(transport: InProcessTransport) -> None:
     assert pages is not None
     gets = {path for path, methods in pages.routes.items() if "GET" in methods}
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}
-    assert gets == {*GETS, "/admin/sign-in/"}
+    assert gets == {*GETS, *CSVS, "/admin/sign-in/"}
     assert posts == {*POSTS, "/admin/sign-in/", LANGUAGE}
 
 

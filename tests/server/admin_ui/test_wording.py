@@ -40,8 +40,8 @@ def test_optional_fields_are_marked(operator: Operator) -> None:
 
 
 def test_list_shows_only_the_main_columns(operator: Operator) -> None:
-    columns = re.findall(r'role="columnheader"[^>]*>([^<]*)<', operator.get("/admin/domain/").html)
-    assert columns == ["ID", "Tenant", "Domain name", "Service areas", "Service type", "Status"]
+    columns = re.findall(r'role="columnheader"[^>]*>(?:<a [^>]*>)?([^<]*)<', operator.get("/admin/domain/").html)
+    assert columns == ["ID", "Tenant", "Domain name", "Service areas", "Service type", "Status", "State"]
     assert "Injected" not in operator.get("/admin/quota/").text
 
 
@@ -74,9 +74,10 @@ def test_latest_started_price_is_in_force() -> None:
 
 
 def test_list_shows_which_prices_are_in_force(operator: Operator) -> None:
-    text = operator.get("/admin/price/?node=hk-1").text
-    assert "from 2025-01-01 00:00 0.000395" in text
-    assert "from 2026-01-01 00:00 in force" in text
+    for query in ("node=hk-1", "node=hk-1&sort=-price", "search=HK-1&sort=from"):
+        text = operator.get(f"/admin/price/?{query}").text
+        assert "Per GB hk-1 0.000395 2025-01-01 00:00:00 replaced" in text
+        assert "2026-01-01 00:00:00 in force" in text
 
 
 @pytest.mark.parametrize(("start", "badge"), [("2025-01-01", ""), ("2026-01-01", " in force")])

@@ -88,8 +88,10 @@ class AdminUi:
 
     def _routes_of(self, entity: EntityType) -> Routes:
         base, one = f"{OPERATOR_PATH}{entity.name}/", DetailView(entity, self._context)
+        listed = ListView(entity, self._context)
         routes: Routes = {
-            base: {"GET": _route(ListView(entity, self._context).show)},
+            base: {"GET": _route(listed.show)},
+            f"{base}csv/": {"GET": _route(listed.download)},
             f"{base}one/": {"GET": _route(one.show)},
         }
         if "add" in entity.verbs:

@@ -32,8 +32,6 @@ class Column(NamedTuple):
 
 
 _UNLISTED: Final[Mapping[str, Collection[str]]] = {
-    # Part of the price's display name.
-    "price": ("kind", "unit", "type", "node", "from"),
     "domain": ("comment", "cname", "queryStringSettings"),
     "quota": QUOTA_DEFAULTS.keys() - QUOTA_USES.keys(),
 }
@@ -42,12 +40,11 @@ _UNLISTED: Final[Mapping[str, Collection[str]]] = {
 
 @cache
 def columns_of(entity: EntityType) -> tuple[Column, ...]:
-    """Return the columns of a list besides key and state."""
-    return tuple(
-        column_of(entity, given)
-        for given in entity.inputs()
-        if given.shape != "json" and given.name not in (entity.key, *TOGGLE_FIELDS, *_UNLISTED.get(entity.name, ()))
-    )
+    """Return the columns of a list besides the state; the first leads to an entity's own page."""
+    unlisted = (*TOGGLE_FIELDS, *_UNLISTED.get(entity.name, ()))
+    listed = [given for given in entity.inputs() if given.shape != "json" and given.name not in unlisted]
+    listed.sort(key=lambda given: given.name != entity.sort_fields()[0])
+    return tuple(column_of(entity, given) for given in listed)
 
 
 def column_of(entity: EntityType, given: InputField) -> Column:
@@ -74,6 +71,14 @@ def state_of(entity: EntityType, record: Record, now: str) -> str | None:
             return ENDED if ended <= now else "will end"
         return "still to start" if record["started"] > now else None
     return "disabled" if record.get("disabled") else None
+
+
+_ORDINARY: Final = {"domain": "in service", "news": "published", "price": "replaced", "resource": "running"}
+
+
+def listed_state(entity: EntityType, state: str | None) -> str:
+    """Return the state for a list, which names the ordinary one as well."""
+    return state or _ORDINARY.get(entity.name, "active")
 
 
 def price_states(records: Sequence[Record], now: str) -> list[str | None]:

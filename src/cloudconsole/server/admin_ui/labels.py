@@ -182,7 +182,7 @@ _UNITS: Final[Mapping[tuple[str, str], Text]] = {
 }
 _FILTERS: Final[Mapping[str, Text]] = {
     "search": Text("Name contains", "名称包含"),
-    "tenant.search": Text("Name or OpenStack project contains", "名称或 OpenStack 项目包含"),
+    "tenant.search": Text("Name or project contains", "名称或项目包含"),
     "account.search": Text("Username contains", "用户名包含"),
     "quota.search": Text("Tenant contains", "租户名称包含"),
     "price.search": Text("Type or node contains", "类型或节点包含"),

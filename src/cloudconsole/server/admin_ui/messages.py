@@ -46,17 +46,24 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "list.add": Text("Add {entity}", "添加{entity}"),
     "list.search": Text("Search {entities}", "搜索{entities}"),
     "list.search.failed": Text("Search failed", "搜索失败"),
-    "list.caption": Text("{entities}, {count} on this page", "{entities}，本页 {count} 条"),
-    "list.caption.filtered": Text(
-        "{entities} matching the filters, {count} on this page", "符合条件的{entities}，本页 {count} 条"
+    "list.csv": Text("Download CSV", "下载 CSV"),
+    "list.csv.failed": Text("Nothing was downloaded", "未下载任何内容"),
+    "list.matching": Text("{entities} matching the filters", "符合条件的{entities}"),
+    "list.caption": Text("{entities}, {total} in total", "{entities}，共 {total} 条"),
+    "list.caption.part": Text("{entities}, {count} of {total}", "{entities}，共 {total} 条，本页 {count} 条"),
+    "list.state": Text("State", "状态"),
+    "list.keys": Text(
+        "The keys j and k or the arrows move through the rows, Enter opens one, / searches.",
+        "按 j、k 或方向键选择行，按 Enter 打开，按 / 搜索。",
     ),
-    "list.price": Text("Price of", "计价项"),
+    "list.keys.toggle": Text("Keyboard shortcuts", "键盘快捷键"),
     "list.empty": Text("No {entities} yet.", "暂无{entities}。"),
     "list.not_found": Text("No {entities} found.", "未找到符合条件的{entities}。"),
     "list.search.submit": Text("Search", "搜索"),
     "list.search.clear": Text("Clear filters", "清除条件"),
     "list.pages": Text("Pagination", "分页"),
     "list.pages.first": Text("First page", "第一页"),
+    "list.pages.previous": Text("Previous page", "上一页"),
     "list.pages.next": Text("Next page", "下一页"),
     # Forms
     "form.edit": Text("Edit", "编辑"),

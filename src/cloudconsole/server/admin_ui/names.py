@@ -128,10 +128,15 @@ CHOICES: Final[Mapping[str, Mapping[str, Text]]] = {
 """Display names of a field's values."""
 
 STATES: Final[Mapping[str, Text]] = {
+    "active": Text("active", "正常"),
     "disabled": Text("disabled", "已停用"),
     "ended": Text("ended", "已结束"),
     "in force": Text("in force", "生效中"),
+    "in service": Text("in service", "已启用"),
     "not in service": Text("not in service", "未启用"),
+    "published": Text("published", "已发布"),
+    "replaced": Text("replaced", "已被取代"),
+    "running": Text("running", "运行中"),
     "still to appear": Text("scheduled", "待发布"),
     "still to come": Text("scheduled", "待生效"),
     "still to start": Text("not started", "未开始"),

@@ -205,7 +205,7 @@ def _with_article(context: Context, value: Label) -> str:
 def form_address(request: Request) -> str:
     """Return the address of the page that shows the form which this request has sent, or of the page itself."""
     query = f"?{request.query.decode('latin-1')}" if request.query else ""
-    path = request.path
+    path = request.path.removesuffix("csv/")
     if request.method == "POST" and path.endswith("/change/"):
         path = path.removesuffix("change/") + "one/"
     return path + query

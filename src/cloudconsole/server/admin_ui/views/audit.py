@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import tzinfo
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
@@ -82,13 +83,16 @@ class AuditView:
         terms = {control.name: text for control in _CONTROLS if (text := submitted_value(control, query))}
         problems, lines = Problems(), list[Record]()
         try:
-            search = _search(terms, query.get("after", ""), self._context.executor.zone, is_access=is_access)
+            search = _search(terms, query, self._context.executor.zone, is_access=is_access)
             lines = await (self._accesses(search) if is_access else self._changes(search))
         except OperatorError as error:
             problems = form_problems(error, _CONTROLS)
-        is_more = len(lines) > PAGE
-        lines = lines[:PAGE]
-        log = {"log": _ACCESS} if is_access else {}
+        is_more, is_paged = len(lines) > PAGE, "after" in query or "before" in query
+        is_backward = "before" in query and "after" not in query
+        lines = lines[-PAGE:] if is_backward else lines[:PAGE]
+        has_previous = bool(lines) and (is_more if is_backward else is_paged)
+        has_next = bool(lines) and (is_backward or is_more)
+        here = partial(link, "audit/", **({"log": _ACCESS} if is_access else {}), **terms)
         return self._context.page(
             "audit.html",
             request,
@@ -104,9 +108,9 @@ class AuditView:
                 ),
             ],
             is_filtered=bool(terms),
-            is_first="after" not in query,
-            first=link("audit/", **log, **terms),
-            following=link("audit/", **log, **terms, after=lines[-1]["id"]) if is_more else None,
+            first=here() if has_previous or (is_paged and not lines) else None,
+            previous=here(before=lines[0]["id"]) if has_previous else None,
+            following=here(after=lines[-1]["id"]) if has_next else None,
             problems=problems,
             suggestions={},
         )
@@ -179,13 +183,17 @@ def _page_of(line: Record) -> str | None:
     return link(f"{name}/one/", key=line["subject"])
 
 
-def _search(terms: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> AuditQuery:
+def _search(terms: Mapping[str, str], query: Mapping[str, str], zone: tzinfo, *, is_access: bool) -> AuditQuery:
     if is_access and "subject" in terms:
         raise ValidationError([(("subject",), _NO_SUBJECT)])
     texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject")}
     moments: dict[str, Any] = {name: _moment(name, terms[name], zone) for name in ("since", "until") if name in terms}
-    line = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else None
-    return AuditQuery(**texts, **moments, after=line, limit=PAGE + 1)
+    entries: dict[str, Any] = {name: _entry_id(query.get(name, "")) for name in ("after", "before")}
+    return AuditQuery(**texts, **moments, **entries, limit=PAGE + 1)
+
+
+def _entry_id(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
 
 
 def _moment(name: str, text: str, zone: tzinfo) -> int:

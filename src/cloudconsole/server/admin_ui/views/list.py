@@ -1,100 +1,218 @@
-"""List page with keyset pagination and no total count."""
+"""List page: search, order, keyset pagination, and download of what was found."""
 
+import shlex
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import PRICES, EntityType
+from cloudconsole.operator.entities import PRICES, QUOTAS, EntityType
 from cloudconsole.operator.entities.fields_and_filters import Filter
+from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.operator.messages import Message
+from cloudconsole.operator.rows_and_records import Record, json_text
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.columns_states_links import Column, columns_of, price_states, state_of
+from cloudconsole.server.admin_ui.columns_states_links import (
+    Column,
+    columns_of,
+    listed_state,
+    price_states,
+    state_of,
+)
 from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
-from cloudconsole.server.admin_ui.labels import filter_label, label_of
-from cloudconsole.server.admin_ui.messages import MESSAGES
-from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.labels import filter_label
+from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
+from cloudconsole.server.admin_ui.sessions import OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
+from cloudconsole.spec.csv_lines import csv_line
 from cloudconsole.spec.i18n import Text
 
 PAGE: Final = 50
 """Rows per page."""
+MAX_TOTAL: Final = 1000
+"""More rows are not counted."""
+MAX_CSV_ROWS: Final = 10_000
+"""Rows in a download: one response is built in memory, and other operators wait for it."""
+_CSV: Final = b"text/csv; charset=utf-8"
 _PREFILLING_FILTERS: Final = ("tenant", "node")
 """Filters that prefill the create form."""
+_TOO_MANY: Final = (
+    "more than {rows} rows match: narrow the search, or run {command} on the server",
+    "符合条件的记录超过 {rows} 条：请缩小搜索范围，或在服务器上执行 {command}",
+)
+
+
+class Search(NamedTuple):
+    """What a list shows, and in which order."""
+
+    texts: Mapping[str, str]
+    """Filters as typed."""
+    filters: Mapping[str, Any]
+    order: Order | None
 
 
 class ListRow(NamedTuple):
     key: str
     record: Record
     state: str | None
+    """The state, if it is not the ordinary one."""
+    ordinary_state: str
+
+
+class Heading(NamedTuple):
+    column: Column
+    direction: str | None = None
+    """The order of the list, if it is sorted by this column."""
+    link: str | None = None
+    """The list in the order of this column."""
+
+
+class Listed(NamedTuple):
+    """A page of a list."""
+
+    rows: tuple[ListRow, ...] = ()
+    total: int = 0
+    has_previous: bool = False
+    has_next: bool = False
+    suggestions: Mapping[str, list[str]] = {}
 
 
 class ListView:
     def __init__(self, entity: EntityType, context: PageServices) -> None:
         self._entity = entity
         self._context = context
+        self._path = f"{entity.name}/"
         # A search finds a prefix, too.
         self._filters = {name: each for name, each in entity.filters().items() if name != "prefix"}
         self._controls = tuple(_control(entity, name, each) for name, each in self._filters.items())
-        self._columns: tuple[Column, ...] = columns_of(entity)
+        self._columns = columns_of(entity)
 
     async def show(self, request: Request) -> Response:
+        return await self._page(request, await self._context.sessions.require(request))
+
+    async def download(self, request: Request) -> Response:
+        """Return all rows that were found, with the field names of a cloud file as heading, as commands print them."""
         visit = await self._context.sessions.require(request)
-        query = parse_query(request)
-        selected = {name: text for name in self._filters if (text := query.get(name, "").strip())}
-        problems = Problems()
-        found: list[ListRow] = []
-        suggestions: Suggestions = {}
         try:
-            found, suggestions = await self._context.executor.read(
-                partial(self._read, selected, query.get("after") or None)
-            )
+            body = await self._context.executor.read(partial(self._csv, self._search_in(parse_query(request))))
+        except OperatorError as error:
+            return await self._page(request, visit, form_problems(error, self._controls))
+        disposition = f'attachment; filename="{self._entity.plural.lower()}.csv"'
+        return Response(200, body, [(b"content-disposition", disposition.encode())], _CSV)
+
+    async def _page(self, request: Request, visit: OperatorRequest, problems: Problems | None = None) -> Response:
+        query = parse_query(request)
+        search = self._search_in(query)
+        after, before = query.get("after") or None, query.get("before") or None
+        problems, listed = problems or Problems(), Listed()
+        try:
+            listed = await self._context.executor.read(partial(self._read, search, after, before))
         except OperatorError as error:
             problems = form_problems(error, self._controls)
-        is_more = len(found) > PAGE
-        found = found[:PAGE]
-        path = f"{self._entity.name}/"
+        rows, is_sortable = listed.rows, search.order and search.order.field in self._entity.sort_fields()
+        sort = str(search.order) if is_sortable else ""
+        is_first = not listed.has_previous if rows else after is before is None
+        here = partial(link, self._path, **search.texts, sort=sort)
         return self._context.noticed_page(
             "list.html",
             request,
             visit,
             status=422 if problems.all else 200,
             entity=self._entity,
-            columns=self._columns,
-            key_label=MESSAGES["list.price"] if self._entity is PRICES else label_of(self._entity.key),
-            found=found,
+            headings=self._headings(search),
+            has_states=self._entity is not QUOTAS,
+            found=rows,
+            total=f"{MAX_TOTAL:,}+" if listed.total > MAX_TOTAL else f"{listed.total:,}",
+            is_whole=listed.total == len(rows),
             filters=[
-                BoundField(control, selected.get(control.name, ""), problems.of_fields.get(control.name, ()))
+                BoundField(control, search.texts.get(control.name, ""), problems.of_fields.get(control.name, ()))
                 for control in self._controls
             ],
-            adding=link(f"{path}add/", **{name: selected.get(name) for name in _PREFILLING_FILTERS}),
-            is_filtered=bool(selected),
-            is_first="after" not in query,
-            first=link(path, **selected),
-            following=link(path, **selected, after=found[-1].key) if is_more else None,
+            sort=sort,
+            csv=link(f"{self._path}csv/", **search.texts, sort=sort),
+            adding=link(f"{self._path}add/", **{name: search.texts.get(name) for name in _PREFILLING_FILTERS}),
+            is_filtered=bool(search.texts),
+            unfiltered=link(self._path, sort=sort),
+            first=None if is_first else here(),
+            previous=here(before=rows[0].key) if listed.has_previous else None,
+            following=here(after=rows[-1].key) if listed.has_next else None,
             problems=problems,
-            suggestions=suggestions,
+            suggestions=listed.suggestions,
         )
 
-    def _read(
-        self, selected: Mapping[str, str], after: str | None, tx: OperatorTransaction
-    ) -> tuple[list[ListRow], Suggestions]:
-        filters: dict[str, Any] = {
-            name: True if self._filters[name].is_switch else value for name, value in selected.items()
-        }
-        records = self._entity.list(tx, filters, after, PAGE + 1)
+    def _search_in(self, query: Mapping[str, str]) -> Search:
+        texts = {name: text for name in self._filters if (text := query.get(name, "").strip())}
+        filters = {name: True if self._filters[name].is_switch else text for name, text in texts.items()}
+        return Search(texts, filters, Order.parse(query["sort"]) if query.get("sort") else None)
+
+    def _headings(self, search: Search) -> list[Heading]:
+        sortable = self._entity.sort_fields()
+        order = search.order or Order(sortable[0])
+        headings: list[Heading] = []
+        for column in self._columns:
+            if column.name not in sortable:
+                headings.append(Heading(column))
+                continue
+            is_current = order.field == column.name
+            other = Order(column.name, is_current and not order.descending)
+            direction = ("descending" if order.descending else "ascending") if is_current else None
+            headings.append(Heading(column, direction, link(self._path, **search.texts, sort=str(other))))
+        return headings
+
+    def _read(self, search: Search, after: str | None, before: str | None, tx: OperatorTransaction) -> Listed:
+        entity = self._entity
+        records = entity.list(tx, search.filters, after, PAGE + 1, before=before, order=search.order)
+        is_backward = after is None and before is not None
+        is_more = len(records) > PAGE
+        records = records[-PAGE:] if is_backward else records[:PAGE]
+        is_whole = not is_more and after is before is None
+        total = len(records) if is_whole else entity.count(tx, search.filters, MAX_TOTAL + 1)
+        return Listed(
+            tuple(
+                ListRow(entity.key_of(record), record, state, listed_state(entity, state))
+                for record, state in zip(records, self._states(tx, records), strict=True)
+            ),
+            total,
+            has_previous=is_more if is_backward else bool(after and records),
+            has_next=bool(records) if is_backward else is_more,
+            suggestions=suggestions_for(tx, self._controls),
+        )
+
+    def _states(self, tx: OperatorTransaction, records: list[Record]) -> list[str | None]:
         now = format_utc(tx.now)
-        states = [state_of(self._entity, record, now) for record in records]
-        if self._entity is PRICES:
-            states = price_states(records, now)
-        listed = [
-            ListRow(self._entity.key_of(record), record, state) for record, state in zip(records, states, strict=True)
-        ]
-        return listed, suggestions_for(tx, self._controls)
+        if self._entity is not PRICES:
+            return [state_of(self._entity, record, now) for record in records]
+        # Which price is in force depends on all others, in their own order.
+        prices = PRICES.list(tx, limit=None)
+        states = dict(zip(map(PRICES.key_of, prices), price_states(prices, now), strict=True))
+        return [states[PRICES.key_of(record)] for record in records]
+
+    def _csv(self, search: Search, tx: OperatorTransaction) -> bytes:
+        records = self._entity.list(tx, search.filters, limit=MAX_CSV_ROWS + 1, order=search.order)
+        if len(records) > MAX_CSV_ROWS:
+            raise OperatorError(Message(*_TOO_MANY, rows=f"{MAX_CSV_ROWS:,}", command=self._command(search)))
+        columns = [given.name for given in self._entity.inputs() if given.shape != "json"]
+        rows = (csv_line([_csv_text(record.get(name)) for name in columns]) for record in records)
+        return "".join((csv_line(columns), *rows)).encode()
+
+    def _command(self, search: Search) -> str:
+        """Return the command that prints the same rows."""
+        words = ["cloudconsole", "admin", self._entity.name, "list"]
+        for name, value in search.filters.items():
+            words += [f"--{name}"] if value is True else [f"--{name}={value}"]
+        if search.order is not None:
+            words += [f"--sort={search.order.field}", *(["--descending"] if search.order.descending else [])]
+        return shlex.join(words)
+
+
+def _csv_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return json_text(value) if isinstance(value, bool) else str(value)
 
 
 def _control(entity: EntityType, name: str, chosen: Filter) -> FormField:

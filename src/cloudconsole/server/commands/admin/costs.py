@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 from cloudconsole.backends.costs.export import ExportColumns, export_month, recorded_tenants
 from cloudconsole.cli import stdout
-from cloudconsole.cli.output import csv_line
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.store import add_store_arguments, now, require_store
 from cloudconsole.server.config.settings import SETTINGS, Settings
+from cloudconsole.spec.csv_lines import csv_line
 from cloudconsole.spec.extensions import MONTH, ExportFormat
 
 

@@ -1,0 +1,158 @@
+"""Lists: order, totals, columns and downloads; see also `test_pages`."""
+
+import csv
+import io
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+from sqlalchemy import insert
+
+from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
+from cloudconsole.server.admin_ui.views import list as list_view
+from cloudconsole.store import tables
+from tests.harness import Reply
+from tests.server.admin_ui.pages import CSVS, SIGN_IN, Operator, Page
+from tests.server.admin_ui.test_pages import keys_on, next_pages
+from tests.stores import opened
+
+
+def add_nodes(data: Path, names: list[str]) -> None:
+    with opened(data, "cloud") as engine, engine.begin() as connection:
+        connection.execute(insert(tables.nodes), [{"name": name, "disabled": False} for name in names])
+
+
+def sorted_headings(page: Page) -> dict[str, str]:
+    """Return the `aria-sort` of the headings that have one."""
+    headings = [element for element in page.root.iter("th") if "aria-sort" in element.attrib]
+    return {"".join(heading.itertext()).strip(): heading.attrib["aria-sort"] for heading in headings}
+
+
+def sort_links(page: Page) -> dict[str, str]:
+    return {
+        "".join(link.itertext()): link.attrib["href"]
+        for heading in page.root.iter("thead")
+        for link in heading.iter("a")
+    }
+
+
+def download(operator: Operator, path: str) -> Reply:
+    return operator.client.send("GET", path)
+
+
+def rows_of(reply: Reply) -> list[dict[str, str]]:
+    assert reply.status == 200
+    return list(csv.DictReader(io.StringIO(reply.body.decode(), newline="")))
+
+
+@pytest.mark.parametrize("entity", ENTITY_TYPES, ids=lambda entity: entity.name)
+def test_every_list_can_be_sorted_by_its_headings(operator: Operator, entity: EntityType) -> None:
+    path = f"/admin/{entity.name}/"
+    page = operator.get(path)
+    assert list(sorted_headings(page).values()) == ["ascending"]
+    assert len(sort_links(page)) == len(entity.sort_fields())
+    for name, ascending in sort_links(page).items():
+        page = operator.get(ascending)
+        expected = "descending" if sorted_headings(operator.get(path)) == {name: "ascending"} else "ascending"
+        assert (page.status, sorted_headings(page)) == (200, {name: expected})
+        page = operator.get(sort_links(page)[name])
+        assert sorted_headings(page) == {name: "ascending" if expected == "descending" else "descending"}
+
+
+def test_order_and_filters_are_kept_by_pages_links_and_the_search(operator: Operator, data: Path) -> None:
+    add_nodes(data, [f"a{number:03}" for number in range(120)])
+    page = operator.get("/admin/node/?search=A&sort=-name")
+    found = keys_on(page)
+    for _ in range(2):
+        page = operator.get(next_pages(page)[0])
+        found += keys_on(page)
+    assert found == [f"a{number:03}" for number in reversed(range(120))]
+    page = operator.get(next_pages(page, "prev")[0])
+    assert keys_on(page) == found[50:100]
+    assert operator.get(sort_links(page)["Name"]).forms[1].fields == {"search": "A", "sort": "name"}
+    page = operator.send(page.forms[1], search="a11")
+    assert keys_on(page) == [f"a11{number}" for number in reversed(range(10))]
+    assert "/admin/node/?sort=-name" in page.links
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(1, "1 in total"), (50, "50 in total"), (51, "50 of 51"), (1000, "50 of 1,000"), (1001, "50 of 1,000+")],
+)
+def test_total_is_exact_up_to_a_thousand(operator: Operator, data: Path, count: int, shown: str) -> None:
+    add_nodes(data, [f"a{number:04}" for number in range(count)])
+    page = operator.get("/admin/node/?search=a")
+    (caption,) = page.root.iter("caption")
+    assert caption.text == f"Nodes matching the filters, {shown}"
+    total = shown.rpartition("of ")[2]
+    for following in next_pages(page):
+        (caption,) = operator.get(following).root.iter("caption")
+        assert (caption.text or "").endswith(f" of {total}")
+
+
+def test_page_before_the_first_row_leads_to_the_first_page(operator: Operator) -> None:
+    page = operator.get("/admin/node/?before=a")
+    assert "No nodes found." in page.text
+    assert page.links.count("/admin/node/") == 2
+
+
+def test_unknown_order_is_explained_and_the_search_is_kept(operator: Operator) -> None:
+    for path in ("/admin/node/", "/admin/node/csv/"):
+        page = operator.get(f"{path}?search=hk&sort=-tenant_id")
+        assert (page.status, page.problems) == (422, ["Search failed", "Sort: cannot sort by tenant_id: use name"])
+        assert page.forms[1].fields == {"search": "hk"}
+        assert keys_on(operator.send(page.forms[1])) == ["hk-1", "hk-2"]
+
+
+def test_price_list_has_columns_and_links_with_the_full_name(operator: Operator) -> None:
+    page = operator.get("/admin/price/?kind=volume&node=hk-1")
+    labels = [element.get("data-label") for element in list(page.root.iter("tr"))[1]]
+    expected = ["Kind", "Unit", "Type", "Node", "Price (CNY per hour)", "In force from", "State"]
+    assert labels == expected
+    links = ["".join(link.itertext()) for link in page.root.iter("a") if "/one/" in link.get("href", "")]
+    assert links[0] == "Volume GB of a volume on hk-1, from 2025-01-01 00:00"
+
+
+# Downloads
+
+
+@pytest.mark.parametrize("path", CSVS)
+def test_download_has_all_rows_that_the_list_finds(operator: Operator, path: str) -> None:
+    reply = download(operator, path)
+    assert reply.header("content-type") == "text/csv; charset=utf-8"
+    assert reply.header("cache-control") == "no-store"
+    assert (reply.header("content-disposition") or "").startswith("attachment; filename=")
+    assert len(rows_of(reply)) == len(keys_on(operator.get(path.removesuffix("csv/"))))
+    assert path in operator.get(path.removesuffix("csv/")).links
+
+
+def test_download_keeps_filters_and_order_beyond_one_page(operator: Operator, data: Path) -> None:
+    add_nodes(data, [f"a{number:03}" for number in range(120)])
+    page = operator.get("/admin/node/?search=A&sort=-name&after=a100")
+    (link,) = [each for each in page.links if "/csv/" in each]
+    rows = rows_of(download(operator, link))
+    assert [row["name"] for row in rows] == [f"a{number:03}" for number in reversed(range(120))]
+
+
+def test_download_has_field_names_and_no_formulas(operator: Operator, data: Path) -> None:
+    add_nodes(data, ["=1+1", '"quoted, 云"'])
+    rows = rows_of(download(operator, "/admin/node/csv/?search=1%2B"))
+    assert rows == [{"name": "'=1+1", "disabled": ""}]
+    operator.send(operator.get(f"/admin/node/disable/?{urlencode({'key': '=1+1'})}").form("/disable/"))
+    assert rows_of(download(operator, f"/admin/node/csv/?search={quote('=')}"))[0]["disabled"] == "true"
+    assert rows_of(download(operator, f"/admin/node/csv/?search={quote('云')}"))[0]["name"] == '"quoted, 云"'
+
+
+def test_too_large_download_is_rejected_with_the_command(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_view, "MAX_CSV_ROWS", 2)
+    page = operator.get("/admin/resource/csv/?search=-d0&running=on&tenant=demo&sort=-size")
+    assert (page.status, page.problems[0]) == (422, "Nothing was downloaded")
+    command = "cloudconsole admin resource list --search=-d0 --tenant=demo --running --sort=size --descending"
+    assert f"run {command} on the server" in page.problems[1]
+    assert page.forms[1].fields["search"] == "-d0"
+    assert len(keys_on(page)) > 2
+
+
+def test_download_needs_a_session_and_returns_to_the_list(anonymous: Operator) -> None:
+    page = anonymous.get("/admin/node/csv/?search=hk")
+    assert page.form(SIGN_IN).fields["next"] == "/admin/node/?search=hk"
