@@ -259,7 +259,7 @@ def test_the_servers_json_error_disappears_when_the_text_changes(page: Page) -> 
 def test_filters_are_collapsed_on_phones_and_open_without_javascript(browser: ConsoleBrowser) -> None:
     page = browser.open("/admin/resource/", viewport=PHONE, java_script_enabled=False)
     sign_in(page, "operator")
-    field = page.get_by_label("ID or name contains")
+    field = page.get_by_label("ID or name")
     expect(field).to_be_hidden()
     page.get_by_text("Search resources").click()
     field.fill("web-da")

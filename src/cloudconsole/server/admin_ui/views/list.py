@@ -222,4 +222,4 @@ def _control(entity: EntityType, name: str, chosen: Filter) -> FormField:
     return FormField(name, label, hint, kind, (name,), choices=chosen.choices, suggests=suggests)
 
 
-_IGNORES_CASE: Final = Text("Ignores the case of A to Z.", "不区分英文字母大小写。")
+_IGNORES_CASE: Final = Text("Part of it; ignores the case of A to Z.", "填写其中一部分即可，不区分英文大小写。")
