@@ -32,7 +32,7 @@ def test_path_lists_match_the_routes(transport: InProcessTransport) -> None:
     assert pages is not None
     gets = {path for path, methods in pages.routes.items() if "GET" in methods}
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}
-    assert gets == {*GETS, *CSVS, "/admin/sign-in/"}
+    assert gets == {*GETS, *CSVS, "/admin/sign-in/", "/admin/suggest/"}
     assert posts == {*POSTS, "/admin/sign-in/", LANGUAGE}
 
 
