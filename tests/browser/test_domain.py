@@ -147,12 +147,27 @@ def test_an_invalid_id_shows_the_message_of_the_api(browser: ConsoleBrowser) -> 
 def test_ids_and_names_to_use_elsewhere_can_be_copied(browser: ConsoleBrowser, client: Console) -> None:
     page = domain_page(browser, f"/{MINIMAL}", permissions=["clipboard-read", "clipboard-write"])
     domain, flavor = client.domain(MINIMAL), client.flavors().matching(vcpus=16)[0]
-    expect(page.get_by_text(f"add a CNAME record for {domain.name}")).to_be_visible()
+    expect(page.get_by_text(f"Point {domain.name} to this name with a CNAME record")).to_be_visible()
     for name, text in ((domain.cname, domain.cname), (f"ID of {flavor.name}", flavor.id)):
         page.get_by_role("button", name=f"Copy {name}", exact=True).click()
         expect(page.get_by_role("status").filter(has_text=f"Copied: {name}")).to_be_attached()
         assert page.evaluate("navigator.clipboard.readText()") == text
         page.goto("/#/flavors?cores=16")
+
+
+@pytest.mark.parametrize(
+    ("locale", "says", "never"),
+    [
+        ("en-GB", "This domain is disabled. A CNAME record takes effect only after it is enabled", "Point"),
+        ("zh-CN", "该域名已停用，启用后 CNAME 记录才会生效", "解析生效"),
+    ],
+)
+def test_a_disabled_domain_is_not_said_to_be_accelerated(
+    browser: ConsoleBrowser, locale: str, says: str, never: str
+) -> None:
+    page = domain_page(browser, f"/{FULL}", locale=locale)
+    expect(page.locator("[data-field=cname]")).to_contain_text(says)
+    expect(page.locator("[data-field=cname]")).not_to_contain_text(never)
 
 
 def test_recent_lookups_are_offered_until_sign_out(browser: ConsoleBrowser) -> None:

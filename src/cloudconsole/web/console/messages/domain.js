@@ -43,8 +43,12 @@ export const DOMAIN = {
   "domain.origin": { en: "Origin", zh: "源站" },
   "domain.cname": { en: "CNAME", zh: "CNAME" },
   "domain.cname.help": {
-    en: "To activate acceleration, add a CNAME record for {name} at your DNS provider that points to this name.",
-    zh: "请在您的 DNS 服务商处，为 {name} 添加指向此名称的 CNAME 记录，加速随即生效。",
+    en: "Point {name} to this name with a CNAME record at your DNS provider. Acceleration begins once DNS has the record.",
+    zh: "请在 DNS 服务商处为 {name} 添加 CNAME 记录，指向上述地址。解析生效后即开始加速。",
+  },
+  "domain.cname.disabled": {
+    en: "This domain is disabled. A CNAME record takes effect only after it is enabled; contact your provider.",
+    zh: "该域名已停用，启用后 CNAME 记录才会生效。如需启用，请联系服务商。",
   },
   "domain.domainId": { en: "Domain ID", zh: "域名 ID" },
   "domain.domainId.help": { en: "The number used to look up the domain.", zh: "查询该域名所用的编号。" },

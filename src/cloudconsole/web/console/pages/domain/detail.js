@@ -52,16 +52,17 @@ function sections(domain, origin) {
   ];
 }
 
-// The CNAME comes first: setting it is the one step that is up to the tenant.
-function cnameCard({ cname, domainName }) {
+// The CNAME comes first: setting it is the one step that is up to the tenant. A disabled domain is not served.
+function cnameCard({ cname, domainName, enabled }) {
   const id = newId("cname");
+  const help = isEnabled(enabled) ? "domain.cname.help" : "domain.cname.disabled";
   const name = h("code", {}, h("bdi", {}, cname));
   return h(
     "section",
     { class: "card cname", "aria-labelledby": id, "data-field": "cname" },
     h("h2", { id }, t("domain.cname")),
     isEmpty(cname) ? none() : h("p", { class: "cname-row" }, name, copyButton(cname, cname, name)),
-    h("p", { class: "hint" }, t("domain.cname.help", { name: domainName })),
+    h("p", { class: "hint" }, t(help, { name: domainName })),
   );
 }
 
@@ -110,9 +111,13 @@ function serviceAreas(codes) {
 }
 
 export function enabledBadge(value, yes = "domain.yes", no = "domain.no") {
-  const isEnabled = String(value) === "true";
-  const label = isEnabled ? `✓ ${t(yes)}` : `✕ ${t(no)}`;
-  return h("span", { class: `badge ${isEnabled ? "success" : "warning"}` }, label);
+  const isOn = isEnabled(value);
+  return h("span", { class: `badge ${isOn ? "success" : "warning"}` }, isOn ? `✓ ${t(yes)}` : `✕ ${t(no)}`);
+}
+
+// The API sends text.
+function isEnabled(value) {
+  return String(value) === "true";
 }
 
 function none() {
