@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
-from tests.browser.cloud_data import Cloud, load_cloud
-from tests.browser.helpers import SIZES, ConsoleBrowser, HeldResponse, assert_accessible, screenshot
+from tests.browser.cloud_data import HOSTILE, Cloud, load_cloud, script_executed
+from tests.browser.helpers import SIZES, ConsoleBrowser, HeldResponse, assert_accessible, screenshot, sign_in
 from tests.browser.test_flavors import flavors_page, round_half_up, thousands, wait_for_facts
 
 ITEMS = "items=instance*3*4+volume*2*100+image*1*20+loadbalance*1+floating_ip*2"
@@ -132,19 +132,72 @@ def test_an_invalid_count_is_rejected_at_the_field(browser: ConsoleBrowser, type
     expect(page.get_by_text("Enter a whole number")).to_have_count(0)
 
 
-def test_invalid_items_in_the_url_are_left_out(browser: ConsoleBrowser) -> None:
+def test_invalid_items_in_the_url_are_shown_as_not_included(browser: ConsoleBrowser) -> None:
     items = [
-        "instance*0*4", "instance*1*none", "instance*x*4", "instance*1", "volume*1", "volume*1*0", "image*1*1e3",
-        "volume*100001*1", "router*1", "loadbalance", "*", "loadbalance*2",
+        "instance*0*4", "instance*x*4", "instance*1", "instance*1*%2525zz", "volume*1", "volume*1*0", "image*1*1e3",
+        "volume*100001*1", "router*1", "loadbalance", "*", HOSTILE[1].replace(" ", ""), "loadbalance*2",
     ]  # fmt: skip
     page = flavors_page(browser, f"?items={'+'.join(items)}")
-    expect(page.locator(".estimate-items li")).to_have_count(1)
     expect(page.get_by_label("Count of Load balancer")).to_have_value("2")
+    rejected = page.locator(".estimate-items .is-invalid")
+    expect(rejected).to_have_count(len(items) - 1)
+    expect(rejected.first).to_contain_text("This item of the link cannot be read: instance*0*4. It is not included.")
+    expect(page.locator(".estimate-verdict")).to_have_text("▲ The quotas allow the rest.Not included: 12")
+    assert not script_executed(page)
+    assert_accessible(page)
+
+
+def test_an_unknown_flavor_in_the_url_is_named_and_not_included(browser: ConsoleBrowser, client: Console) -> None:
+    query = "items=instance*2*99999+volume*1*100"
+    page = flavors_page(browser, f"?{query}", viewport=SIZES["phone"])
+    gone = page.locator(".estimate-items .is-invalid")
+    expect(gone).to_contain_text("No such flavor is offered (ID 99999). It is not included.")
+    cost = client.call("GetEstimate", items=[{"res_type": "volume", "size": 100}])["month"]
+    expect(amount(page, "month")).to_have_text(round_half_up(cost))
+    expect(page.locator(".estimate-verdict")).to_have_text("▲ The quotas allow the rest.Not included: 1")
+    expect(page.locator(".estimate-bar")).to_contain_text(f"{round_half_up(cost)} CNY per month · Not included: 1")
+    assert_accessible(page)
+    # The line stays until it is removed.
+    page.get_by_role("button", name="One Volume more").click()
+    expect(page.get_by_role("status").filter(has_text="The quotas allow the rest.")).to_contain_text("Not included: 1")
+    assert page.evaluate("location.hash") == "#/flavors?items=instance*2*99999+volume*2*100"
+    page.get_by_role("button", name="Remove Volume").click()
+    expect(page.locator(".estimate-result > *")).to_have_count(0)
+    expect(page.locator(".estimate-bar")).to_contain_text("Not included: 1")
+    page.get_by_role("button", name="Remove 99999").click()
+    expect(page.get_by_role("heading", name="Estimate")).to_be_focused()
+    assert page.evaluate("location.hash") == "#/flavors"
+
+
+def test_the_estimate_is_kept_in_the_tab_until_sign_out(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, "?items=instance*3*4+volume*1*100&node=hk-1")
+    total = amount(page, "month").inner_text()
+    page.get_by_role("link", name="Domains").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Domains")
+    page.get_by_role("link", name="Flavors").click()
+    wait_for_facts(page)
+    expect(amount(page, "month")).to_have_text(total)
+    assert page.evaluate("location.hash") == "#/flavors?items=instance*3*4+volume*1*100&node=hk-1"
+    # A link with other items replaces it, and what was cleared does not return.
+    page.goto("/#/flavors?items=loadbalance*1")
+    expect(page.locator(".estimate-items li")).to_have_count(1)
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("link", name="Domains").click()
+    page.get_by_role("link", name="Flavors").click()
+    wait_for_facts(page)
+    expect(page.locator(".estimate-items li")).to_have_count(0)
+    page.get_by_role("button", name="+ Image").click()
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, "other")
+    page.get_by_role("link", name="Flavors").click()
+    wait_for_facts(page)
+    expect(page.locator(".estimate-items li")).to_have_count(0)
 
 
 def test_an_estimate_has_at_most_100_items(browser: ConsoleBrowser) -> None:
     page = flavors_page(browser, f"?items={'+'.join(['image*1*20'] * 101)}")
     expect(page.locator(".estimate-items li")).to_have_count(100)
+    expect(page.get_by_text("An estimate has at most 100 items.")).to_be_visible()
     page.get_by_role("button", name="+ Image").click()
     expect(page.get_by_text("An estimate has at most 100 items.")).to_be_visible()
     expect(page.locator(".estimate-items li")).to_have_count(100)

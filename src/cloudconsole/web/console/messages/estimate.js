@@ -29,6 +29,15 @@ export const ESTIMATE = {
     en: "Enter a whole number from 1 to {maximum}.",
     zh: "请输入 1 到 {maximum} 之间的整数。",
   },
+  "estimate.unknown_flavor": {
+    en: "No such flavor is offered (ID {id}). It is not included.",
+    zh: "该配置不存在或已下架（ID {id}），未计入。",
+  },
+  "estimate.invalid_item": {
+    en: "This item of the link cannot be read: {item}. It is not included.",
+    zh: "无法识别链接中的 {item}，未计入。",
+  },
+  "estimate.not_included": { en: "Not included: {count}", zh: "未计入：{count} 项" },
   "estimate.too_many": { en: "An estimate has at most {maximum} items.", zh: "一次最多估算 {maximum} 项。" },
   "estimate.no_price": { en: "No price", zh: "没有价格" },
   "estimate.no_charge": { en: "No charge", zh: "不收费" },
@@ -39,6 +48,7 @@ export const ESTIMATE = {
   "estimate.month": { en: "Per month", zh: "每月" },
   "estimate.year": { en: "Per year", zh: "每年" },
   "estimate.fits": { en: "The quotas allow this.", zh: "配额足够。" },
+  "estimate.rest_fits": { en: "The quotas allow the rest.", zh: "其余资源配额足够。" },
   "estimate.does_not_fit": { en: "The quotas do not allow this.", zh: "配额不足。" },
   "estimate.lacking_list": { en: "Lacking: {list}", zh: "缺少：{list}" },
   "estimate.lacks": { en: "{quota} {amount}", zh: "{quota} {amount}" },

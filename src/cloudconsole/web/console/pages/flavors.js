@@ -6,6 +6,7 @@ import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
 import { call, serviceInfo } from "../core/session.js";
 import { estimateCard } from "./flavors/estimate/card.js";
+import { restoreEstimate } from "./flavors/estimate/saved.js";
 import { flavorList } from "./flavors/list.js";
 import { pricedNames } from "./flavors/prices.js";
 
@@ -29,6 +30,7 @@ function render(route) {
 function flavorsPage(data, { units, currency, extensions }, { nodes, volumeTypes }, state) {
   if (data.flavors.length === 0) return h("p", { class: "card empty" }, t("flavors.empty"));
   if (!extensions?.includes("GetEstimate")) return flavorList(data, units, state, null);
+  restoreEstimate(state);
   const node = nodes.find((each) => each === state.get("node")) ?? "";
   const estimate = estimateCard({ flavors: data.flavors, units, currency, volumeTypes, state, node });
   const pricing = { currency, nodes, node, onNode: estimate.setNode, onAdd: estimate.addFlavor };

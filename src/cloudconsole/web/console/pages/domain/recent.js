@@ -1,33 +1,15 @@
-// IDs of recent successful lookups in this tab, newest first, cleared when the session ends. They are stored with the
-// sign-in's ID, because a tab may miss that another one signed out and in.
+// IDs of recent successful lookups in this tab, newest first.
 
-import { account, onSessionChange } from "../../core/session.js";
+import { tabValue } from "../../core/tab_storage.js";
 
-const STORAGE_KEY = "cloudconsole.domains";
 const MAX_IDS = 5;
+const stored = tabValue("domains");
 
 export function recentIds() {
-  try {
-    const { accountId, ids } = JSON.parse(sessionStorage.getItem(STORAGE_KEY));
-    return accountId === account()?.id ? ids.filter((id) => typeof id === "string").slice(0, MAX_IDS) : [];
-  } catch {
-    return [];
-  }
+  const ids = stored.read();
+  return Array.isArray(ids) ? ids.filter((id) => typeof id === "string").slice(0, MAX_IDS) : [];
 }
 
 export function addRecent(id) {
-  try {
-    const ids = [id, ...recentIds().filter((each) => each !== id)].slice(0, MAX_IDS);
-    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ accountId: account()?.id, ids }));
-  } catch {
-    // Without storage there are no recent lookups.
-  }
+  stored.write([id, ...recentIds().filter((each) => each !== id)].slice(0, MAX_IDS));
 }
-
-onSessionChange(() => {
-  try {
-    sessionStorage.removeItem(STORAGE_KEY);
-  } catch {
-    // Storage is denied, so nothing was stored.
-  }
-});

@@ -7,9 +7,10 @@ import { h, newId, replace } from "../../../core/dom.js";
 import { formatNumber, t } from "../../../core/i18n.js";
 import { errorBox } from "../../../core/panel.js";
 import { CallCancelled, call } from "../../../core/session.js";
-import { itemName, itemRow } from "./item_row.js";
+import { invalidRow, itemName, itemRow } from "./item_row.js";
 import { LIMITS, MAX_ITEMS, formatItems, parseItems, requestItem } from "./items.js";
 import { estimateResult, summary } from "./result.js";
+import { saveEstimate } from "./saved.js";
 
 const DEBOUNCE_MS = 250;
 const NEW_ITEMS = {
@@ -22,7 +23,8 @@ const NEW_ITEMS = {
 // Returns {card, bar, addFlavor, setNode}; the bar leads to the card where that is below the table.
 export function estimateCard({ flavors, units, currency, volumeTypes, state, node: firstNode }) {
   const id = newId("estimate");
-  const items = parseItems(state.get("items"), flavors);
+  const parsed = parseItems(state.get("items"), flavors);
+  const items = parsed.slice(0, MAX_ITEMS);
   const rows = new Map();
   const opened = new Set();
   const heading = h("h2", { id, tabindex: "-1" }, t("estimate.title"));
@@ -46,24 +48,27 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
   }
 
   function rowOf(item) {
-    const callbacks = { onChange: () => update(), onRemove: () => remove(item) };
-    if (!rows.has(item)) rows.set(item, itemRow(item, { units, volumeTypes, currency, ...callbacks }));
+    const onRemove = () => remove(item);
+    const newRow = () => itemRow(item, { units, volumeTypes, currency, onChange: () => update(), onRemove });
+    if (!rows.has(item)) rows.set(item, item.invalid ? invalidRow(item, onRemove) : newRow());
     return rows.get(item);
   }
 
-  function estimateRequest() {
-    return { action: "GetEstimate", fields: { items: items.map((item) => requestItem(item, node)) } };
+  function included() {
+    return items.filter(({ invalid }) => !invalid);
   }
 
   // The URL changes at once, the estimate after a pause in typing.
   function update() {
     replace(notice);
     state.set({ items: formatItems(items) });
+    saveEstimate(state);
     clearTimeout(timer);
     requests += 1;
-    if (items.length === 0) {
+    if (included().length === 0) {
       result.removeAttribute("aria-busy");
       replace(result);
+      replace(barText, notIncluded());
       return;
     }
     result.setAttribute("aria-busy", "true");
@@ -74,14 +79,14 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
   async function load({ isAnnounced = false } = {}) {
     requests += 1;
     const request = requests;
-    const requested = [...items];
+    const requested = included();
     result.setAttribute("aria-busy", "true");
     try {
       const estimate = await call("GetEstimate", estimateRequest().fields);
       if (request === requests) show(estimate, requested, isAnnounced);
     } catch (error) {
       if (error instanceof CallCancelled || request !== requests) return;
-      for (const item of items) rowOf(item).showPrice(null);
+      for (const item of requested) rowOf(item).showPrice(null);
       replace(result, errorBox(error, () => load()));
       replace(barText, t("estimate.title"));
     } finally {
@@ -91,12 +96,19 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function show(estimate, requested, isAnnounced) {
     requested.forEach((item, index) => rowOf(item).showPrice(estimate.items[index]));
-    replace(result, estimateResult(estimate, requested, { units, currency, opened }));
+    replace(result, estimateResult(estimate, requested, { units, currency, opened, notIncluded: notIncluded() }));
     const month = estimate.month === null
       ? t("estimate.no_total")
       : t("estimate.per_month", { amount: `${roundedText(estimate.month, currency)} ${currency}` });
-    replace(barText, h("span", { "aria-hidden": "true" }, estimate.fits ? "✓ " : "✖ "), month);
-    if (isAnnounced) announce(summary(estimate, month));
+    const mark = !estimate.fits ? "✖ " : notIncluded() ? "▲ " : "✓ ";
+    replace(barText, h("span", { "aria-hidden": "true" }, mark), [month, notIncluded()].filter(Boolean).join(" · "));
+    if (isAnnounced) announce(summary(estimate, month, notIncluded()));
+  }
+
+  // What the result leaves out, or null.
+  function notIncluded() {
+    const count = items.length - included().length;
+    return count === 0 ? null : t("estimate.not_included", { count: formatNumber(count) });
   }
 
   function add(item) {
@@ -130,8 +142,12 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
     update();
     // Continue at the next item.
     const next = items[Math.min(index, items.length - 1)];
-    (next ? rowOf(next).querySelector(".stepper input") : heading).focus();
+    (next ? focusTarget(rowOf(next)) : heading).focus();
     announce(t("estimate.removed", { name: itemName(item) }));
+  }
+
+  function focusTarget(row) {
+    return row.querySelector(".item-count") ?? row.querySelector(".item-remove");
   }
 
   function removeAll() {
@@ -144,7 +160,8 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function setNode(value) {
     node = value;
-    if (items.length > 0) load({ isAnnounced: true });
+    saveEstimate(state);
+    if (included().length > 0) load({ isAnnounced: true });
   }
 
   function showCard() {
@@ -170,6 +187,9 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
     result,
   );
   render();
-  if (items.length > 0) load();
+  saveEstimate(state);
+  if (parsed.length > MAX_ITEMS) replace(notice, t("estimate.too_many", { maximum: formatNumber(MAX_ITEMS) }));
+  if (included().length > 0) load();
+  else replace(barText, notIncluded());
   return { card, bar, addFlavor, setNode };
 }

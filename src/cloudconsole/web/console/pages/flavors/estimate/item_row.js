@@ -51,8 +51,6 @@ export function itemRow(item, { units, volumeTypes, currency, onChange, onRemove
     h("button", { type: "button", "aria-label": label, onclick: () => count.set(item.count + change) }, sign);
   const [fewer, more] = [t("estimate.fewer", { name }), t("estimate.more", { name })];
   const stepper = h("div", { class: "stepper" }, step(-1, "−", fewer), count, step(1, "+", more));
-  const removeLabel = t("estimate.remove_item", { name });
-  const remove = { type: "button", class: "plain", "aria-label": removeLabel, title: removeLabel, onclick: onRemove };
   const size = item.size && [
     h("span", { "aria-hidden": "true" }, "×"),
     h("span", { class: "item-size-label" }, numberInput("size", t("estimate.size_of", { name })), units.volume),
@@ -60,7 +58,8 @@ export function itemRow(item, { units, volumeTypes, currency, onChange, onRemove
   const row = h(
     "li",
     { "data-kind": item.kind },
-    h("div", { class: "item-head" }, h("strong", { class: "item-name" }, h("bdi", {}, name)), price),
+    h("div", { class: "item-head" }, h("strong", { class: "item-name" }, h("bdi", {}, name)), price,
+      removeButton(name, onRemove)),
     item.flavor && h("p", { class: "item-spec muted" }, flavorSpec(item.flavor, units)),
     h(
       "div",
@@ -68,7 +67,6 @@ export function itemRow(item, { units, volumeTypes, currency, onChange, onRemove
       stepper,
       size,
       item.kind === "volume" && typeSelect(item, volumeTypes, name, onChange),
-      h("button", remove, "✕"),
     ),
     error,
   );
@@ -87,6 +85,23 @@ export function itemRow(item, { units, volumeTypes, currency, onChange, onRemove
   return row;
 }
 
+// An item of the URL that cannot be estimated, such as an instance of a flavor that is no longer offered.
+export function invalidRow(item, onRemove) {
+  const text = item.flavorId
+    ? t("estimate.unknown_flavor", { id: item.flavorId })
+    : t("estimate.invalid_item", { item: item.invalid });
+  return h(
+    "li",
+    { class: "is-invalid" },
+    h("div", { class: "item-head" }, h("p", { class: "error item-name" }, "✖ ", text), removeButton(itemName(item), onRemove)),
+  );
+}
+
+function removeButton(name, onclick) {
+  const label = t("estimate.remove_item", { name });
+  return h("button", { type: "button", class: "plain item-remove", "aria-label": label, title: label, onclick }, "✕");
+}
+
 // A cloud without types of its own needs no choice.
 function typeSelect(item, volumeTypes, name, onChange) {
   const types = [...new Set([...volumeTypes, item.type].filter(Boolean))];
@@ -101,6 +116,7 @@ function typeSelect(item, volumeTypes, name, onChange) {
   return select;
 }
 
-export function itemName({ kind, flavor }) {
+export function itemName({ kind, flavor, invalid, flavorId }) {
+  if (invalid) return flavorId || invalid;
   return flavor ? flavor.name : t(`estimate.kind.${kind}`);
 }

@@ -1,4 +1,5 @@
-// The items of an estimate, as in GetEstimate, and their form in the URL: items=instance*3*14 volume*1*100*ssd.
+// The items of an estimate, as in GetEstimate, and their form in the URL: items=instance*3*14 volume*1*100*ssd. What
+// cannot be estimated is {invalid: its form in the URL}, with `flavorId` if the console has no such flavor.
 
 const MAX_COUNT = 100_000;
 const MAX_SIZE = 100_000_000;
@@ -7,9 +8,14 @@ export const LIMITS = { count: MAX_COUNT, size: MAX_SIZE };
 export const SIZED = ["volume", "image"];
 const UNSIZED = ["loadbalance", "floating_ip"];
 
-// Invalid items are left out, and flavors that do not exist.
 export function parseItems(text, flavors) {
-  return text.split(" ").map((each) => parseItem(each.split("*"), flavors)).filter(Boolean).slice(0, MAX_ITEMS);
+  const forms = text.split(" ").filter(Boolean);
+  return forms.map((form) => parseItem(form.split("*"), flavors) ?? { invalid: form, flavorId: flavorIdOf(form) });
+}
+
+function flavorIdOf(form) {
+  const [kind, countText, id] = form.split("*");
+  return kind === "instance" && wholeNumber(countText, MAX_COUNT) !== null ? decode(id) : "";
 }
 
 function parseItem([kind, countText, ...details], flavors) {
@@ -29,7 +35,8 @@ export function formatItems(items) {
   return items.map(formatItem).join(" ");
 }
 
-function formatItem({ kind, count, flavor, size, type }) {
+function formatItem({ kind, count, flavor, size, type, invalid }) {
+  if (invalid) return invalid;
   const details = flavor ? [encode(flavor.id)] : [size, type && encode(type)];
   return [kind, count, ...details.filter(Boolean)].join("*");
 }

@@ -12,18 +12,24 @@ const PERIODS = ["hour", "day", "month", "year"];
 const OTHER_PERIODS = ["hour", "day", "year"];
 const QUOTA_UNITS = { ram: "ram", gigabytes: "volume" };
 
-export function estimateResult(estimate, items, { units, currency, opened }) {
+// `notIncluded` says what the estimate leaves out, if anything.
+export function estimateResult(estimate, items, { units, currency, opened, notIncluded }) {
   return [
     costs(estimate, currency),
-    verdict(estimate, units),
+    verdict(estimate, units, notIncluded),
     quotaTable(estimate.quotas, units),
     disclosure(opened, "exact-amounts", t("estimate.exact"), exactTable(estimate, items, currency)),
   ];
 }
 
 // "The quotas allow this. 340.85 CNY per month"
-export function summary(estimate, monthText) {
-  return [t(estimate.fits ? "estimate.fits" : "estimate.does_not_fit"), monthText].join(" ");
+export function summary(estimate, monthText, notIncluded) {
+  return [verdictText(estimate, notIncluded), monthText, notIncluded].filter(Boolean).join(" ");
+}
+
+function verdictText({ fits }, notIncluded) {
+  if (!fits) return t("estimate.does_not_fit");
+  return t(notIncluded ? "estimate.rest_fits" : "estimate.fits");
 }
 
 function costs(estimate, currency) {
@@ -39,13 +45,19 @@ function costs(estimate, currency) {
   );
 }
 
-function verdict({ fits, quotas }, units) {
-  if (fits) return h("p", { class: "notice success estimate-verdict" }, "✓ ", t("estimate.fits"));
+function verdict(estimate, units, notIncluded) {
+  const { fits, quotas } = estimate;
+  const text = verdictText(estimate, notIncluded);
+  const omission = notIncluded && h("p", {}, notIncluded);
+  if (fits) {
+    const [kind, mark] = notIncluded ? ["warning", "▲ "] : ["success", "✓ "];
+    return h("div", { class: `notice ${kind} estimate-verdict` }, h("p", {}, mark, text), omission);
+  }
   const lacking = quotas
     .filter((quota) => toBigInt(quota.lacking) > 0n)
     .map(({ quota, lacking }) => t("estimate.lacks", { quota: t(`quota.${quota}`), amount: quotaAmount(quota, lacking, units) }));
-  return h("div", { class: "notice danger estimate-verdict" }, h("p", {}, "✖ ", t("estimate.does_not_fit")),
-    h("p", {}, t("estimate.lacking_list", { list: lacking.join(t("list.comma")) })));
+  return h("div", { class: "notice danger estimate-verdict" }, h("p", {}, "✖ ", text),
+    h("p", {}, t("estimate.lacking_list", { list: lacking.join(t("list.comma")) })), omission);
 }
 
 function quotaTable(quotas, units) {
