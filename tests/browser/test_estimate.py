@@ -54,7 +54,10 @@ def test_all_amounts_and_quotas_match_the_api(browser: ConsoleBrowser, client: C
         expect(amount(page, period)).to_have_attribute("title", f"{thousands(expected[period])} CNY")
     prices = [f"{round_half_up(item['month'])} CNY" for item in expected["items"][:-1]]
     assert estimate.locator(".item-price").all_inner_texts() == [*prices, "No charge"]
-    for quota in expected["quotas"]:
+    page.locator(".quota-use summary").click()
+    used = [quota for quota in expected["quotas"] if quota["needed"]]
+    expect(page.locator("[data-quota]")).to_have_count(len(used))
+    for quota in used:
         numbers = page.locator(f"[data-quota={quota['quota']}] td").all_inner_texts()
         units = {"ram": 1024, "gigabytes": 1}.get(quota["quota"])
         values = [quota["free"], quota["needed"], quota["lacking"]]
@@ -72,7 +75,8 @@ def test_what_is_lacking_is_named(browser: ConsoleBrowser) -> None:
     page = flavors_page(browser, "?items=instance*30*4")
     verdict = page.locator(".estimate-verdict")
     expect(verdict).to_contain_text("The quotas do not allow this.")
-    expect(verdict).to_contain_text("Cores 69, RAM 152.5 GB")
+    expect(verdict).to_contain_text("Over quota: instances by 14, cores by 69, RAM by 152.5 GB")
+    page.locator(".quota-use summary").click()
     expect(page.locator("[data-quota=cores] .lacking")).to_have_text("✖ 69")
     assert_accessible(page)
 
@@ -84,6 +88,7 @@ def test_an_unlimited_quota_never_lacks(browser: ConsoleBrowser) -> None:
     load_cloud(browser.console, change)
     page = flavors_page(browser, "?items=volume*1000*1000")
     expect(page.locator(".estimate-verdict")).to_contain_text("The quotas allow this.")
+    page.locator(".quota-use summary").click()
     assert page.locator("[data-quota=gigabytes] td").all_inner_texts() == ["Unlimited", "1,000,000 GB", "0"]
 
 
@@ -96,6 +101,7 @@ def test_items_are_added_changed_and_removed_by_keyboard(browser: ConsoleBrowser
     page.get_by_label("Count of Volume").fill("2")
     page.get_by_role("button", name="+ Load balancer").press("Enter")
     expect(page.get_by_label("Count of Load balancer")).to_be_focused()
+    page.locator(".quota-use summary").click()
     expect(page.get_by_text("500 GB", exact=True)).to_be_visible()
     assert page.evaluate("location.hash") == "#/flavors?items=volume*2*250+loadbalance*1"
     page.get_by_role("button", name="Remove Volume").press("Enter")
@@ -103,7 +109,7 @@ def test_items_are_added_changed_and_removed_by_keyboard(browser: ConsoleBrowser
     expect(page.get_by_role("status").filter(has_text="per month")).to_be_attached()
     page.get_by_role("button", name="Remove Load balancer").press("Enter")
     expect(page.get_by_role("heading", name="Estimate")).to_be_focused()
-    expect(page.get_by_text("Add configurations and other resources")).to_be_visible()
+    expect(page.get_by_text("Add flavors and other resources")).to_be_visible()
     expect(page.locator(".estimate-result > *")).to_have_count(0)
     assert page.evaluate("location.hash") == "#/flavors"
 
@@ -257,6 +263,7 @@ def test_only_the_latest_estimate_is_shown(browser: ConsoleBrowser) -> None:
 def test_the_estimate_is_accessible_and_in_reach(browser: ConsoleBrowser, locale: str, size: str) -> None:
     page = flavors_page(browser, f"?{ITEMS}", locale=locale, viewport=SIZES[size])
     estimated(page)
+    page.locator(".quota-use summary").click()
     page.locator(".exact-amounts summary").click()
     assert_accessible(page)
     screenshot(page, f"estimate-{locale}-{size}")

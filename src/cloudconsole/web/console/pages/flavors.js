@@ -19,10 +19,13 @@ function render(route) {
     load: async () => {
       const flavors = call("GetFlavors");
       const info = await serviceInfo();
-      const prices = info.extensions?.includes("GetPrices") ? call("GetPrices") : [];
-      return Promise.all([flavors, info, prices]);
+      const has = (action) => info.extensions?.includes(action);
+      const prices = has("GetPrices") ? call("GetPrices") : [];
+      // They only add nodes to choose from, so the page does without them.
+      const rows = has("GetConsumptionsByQuery") ? call("GetConsumptionsByQuery", { limit: 1000 }).catch(() => []) : [];
+      return Promise.all([flavors, info, prices, rows]);
     },
-    render: ([data, info, prices]) => flavorsPage(data, info, pricedNames(prices), state),
+    render: ([data, info, prices, rows]) => flavorsPage(data, info, pricedNames(prices, rows), state),
   });
   return [h("h1", {}, t("nav.flavors")), content];
 }
@@ -31,8 +34,9 @@ function flavorsPage(data, { units, currency, extensions }, { nodes, volumeTypes
   if (data.flavors.length === 0) return h("p", { class: "card empty" }, t("flavors.empty"));
   if (!extensions?.includes("GetEstimate")) return flavorList(data, units, state, null);
   restoreEstimate(state);
-  const node = nodes.find((each) => each === state.get("node")) ?? "";
-  const estimate = estimateCard({ flavors: data.flavors, units, currency, volumeTypes, state, node });
-  const pricing = { currency, nodes, node, onNode: estimate.setNode, onAdd: estimate.addFlavor };
-  return h("div", { class: "with-estimate" }, flavorList(data, units, state, pricing), estimate.bar, estimate.card);
+  const node = nodes.find(({ name }) => name === state.get("node"))?.name ?? "";
+  const onNode = (name) => list.setNode(name);
+  const estimate = estimateCard({ flavors: data.flavors, units, currency, volumeTypes, state, nodes, node, onNode });
+  const list = flavorList(data, units, state, { currency, node, onAdd: estimate.addFlavor });
+  return h("div", { class: "with-estimate" }, list, estimate.bar, estimate.card);
 }

@@ -14,7 +14,8 @@ import { flavorTable } from "./table.js";
 
 const SORTS = ["name", "vcpus", "ram", "disk", "fits", "month"];
 
-// `pricing` is null without GetEstimate, else {currency, nodes, node, onNode, onAdd}.
+// `pricing` is null without GetEstimate, else {currency, node, onAdd}. The element's `setNode` method shows the prices
+// of another node.
 export function flavorList(data, units, state, pricing) {
   const id = newId("flavors");
   const notice = h("div", { class: "list-notice" });
@@ -38,7 +39,7 @@ export function flavorList(data, units, state, pricing) {
   function render({ keepLimit = false } = {}) {
     const focusKey = output.contains(document.activeElement) && document.activeElement.dataset.focusKey;
     const rows = filters.matches().sort(comparator());
-    replace(count, filters.countText());
+    replace(count, [filters.countText(), node && t("flavors.prices_of", { node })].filter(Boolean).join(" · "));
     noResults.hidden = rows.length > 0;
     output.hidden = rows.length === 0;
     reset.hidden = !filters.isActive();
@@ -123,27 +124,17 @@ export function flavorList(data, units, state, pricing) {
     loadFacts();
   }
 
-  function nodeSelect() {
-    if (!pricing || pricing.nodes.length === 0) return null;
-    const selectId = newId("node");
-    const option = (value, label) => h("option", { value, selected: value === node }, label);
-    const select = h("select", { id: selectId }, option("", t("flavors.any_node")), pricing.nodes.map((each) => option(each, each)));
-    select.addEventListener("change", () => {
-      node = select.value;
-      state.set({ node });
-      prices = undefined;
-      render({ keepLimit: true });
-      loadFacts();
-      pricing.onNode(node);
-    });
-    return h("div", { class: "filter-node" }, h("label", { for: selectId }, t("flavors.node")), select);
+  function setNode(value) {
+    node = value;
+    prices = undefined;
+    render({ keepLimit: true });
+    loadFacts();
   }
 
   replace(output, table.element);
   render();
   loadFacts();
-  filters.element.append(...[nodeSelect()].filter(Boolean));
-  return h(
+  const section = h(
     "section",
     { class: "card flavor-list", "aria-labelledby": id },
     h(
@@ -158,4 +149,6 @@ export function flavorList(data, units, state, pricing) {
     noResults,
     output,
   );
+  section.setNode = setNode;
+  return section;
 }

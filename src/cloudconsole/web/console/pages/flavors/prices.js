@@ -1,5 +1,6 @@
-// Prices of flavors, and the nodes and volume types that have prices of their own.
+// Prices of flavors, the nodes to choose from, and the volume types that have prices of their own.
 
+import { language } from "../../core/i18n.js";
 import { call } from "../../core/session.js";
 
 // Far below the server's default limit of 64 KiB for a request, even with long IDs.
@@ -17,9 +18,15 @@ export async function flavorPrices(flavors, node) {
   return prices;
 }
 
-// {nodes, volumeTypes} of GetPrices.
-export function pricedNames(prices) {
+// {nodes, volumeTypes} of GetPrices, and of this month's rows of GetConsumptionsByQuery. Nodes are {name, hasPrices}.
+export function pricedNames(prices, rows) {
   const distinct = (values) => [...new Set(values.filter(Boolean))];
+  const priced = new Set(prices.filter(({ in_force }) => in_force).map(({ region }) => region));
+  const { compare } = new Intl.Collator(language(), { numeric: true });
+  const names = distinct([...prices, ...rows].map(({ region }) => region)).sort(compare);
   const volumes = prices.filter(({ res_type }) => res_type === "volume");
-  return { nodes: distinct(prices.map(({ region }) => region)), volumeTypes: distinct(volumes.map(({ type }) => type)) };
+  return {
+    nodes: names.map((name) => ({ name, hasPrices: priced.has(name) })),
+    volumeTypes: distinct(volumes.map(({ type }) => type)),
+  };
 }

@@ -9,7 +9,7 @@ import { errorBox } from "../../../core/panel.js";
 import { CallCancelled, call } from "../../../core/session.js";
 import { invalidRow, itemName, itemRow } from "./item_row.js";
 import { LIMITS, MAX_ITEMS, formatItems, parseItems, requestItem } from "./items.js";
-import { estimateResult, summary } from "./result.js";
+import { estimateDetails, estimateResult, summary } from "./result.js";
 import { saveEstimate } from "./saved.js";
 
 const DEBOUNCE_MS = 250;
@@ -20,8 +20,9 @@ const NEW_ITEMS = {
   floating_ip: { count: 1 },
 };
 
-// Returns {card, bar, addFlavor, setNode}; the bar leads to the card where that is below the table.
-export function estimateCard({ flavors, units, currency, volumeTypes, state, node: firstNode }) {
+// Returns {card, bar, addFlavor}; the bar leads to the card where that is below the table. The result is at the top,
+// because the card may be longer than the window.
+export function estimateCard({ flavors, units, currency, volumeTypes, state, nodes, node: firstNode, onNode }) {
   const id = newId("estimate");
   const parsed = parseItems(state.get("items"), flavors);
   const items = parsed.slice(0, MAX_ITEMS);
@@ -32,6 +33,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
   const hint = h("p", { class: "empty" }, t("estimate.empty"));
   const notice = h("p", { class: "error", role: "alert" });
   const result = h("div", { class: "estimate-result" });
+  const details = h("div", { class: "estimate-details" });
   const clear = h("button", { type: "button", class: "plain", onclick: removeAll }, t("estimate.clear"));
   const code = commandsButton(t("estimate.title"), () => estimateRequest());
   const barText = h("span", { class: "estimate-bar-text" });
@@ -68,6 +70,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
     if (included().length === 0) {
       result.removeAttribute("aria-busy");
       replace(result);
+      replace(details);
       replace(barText, notIncluded());
       return;
     }
@@ -88,6 +91,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
       if (error instanceof CallCancelled || request !== requests) return;
       for (const item of requested) rowOf(item).showPrice(null);
       replace(result, errorBox(error, () => load()));
+      replace(details);
       replace(barText, t("estimate.title"));
     } finally {
       if (request === requests) result.removeAttribute("aria-busy");
@@ -96,7 +100,8 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function show(estimate, requested, isAnnounced) {
     requested.forEach((item, index) => rowOf(item).showPrice(estimate.items[index]));
-    replace(result, estimateResult(estimate, requested, { units, currency, opened, notIncluded: notIncluded() }));
+    replace(result, estimateResult(estimate, { units, currency, notIncluded: notIncluded() }));
+    replace(details, estimateDetails(estimate, requested, { units, currency, opened }));
     const month = estimate.month === null
       ? t("estimate.no_total")
       : t("estimate.per_month", { amount: `${roundedText(estimate.month, currency)} ${currency}` });
@@ -160,8 +165,21 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function setNode(value) {
     node = value;
+    state.set({ node });
     saveEstimate(state);
     if (included().length > 0) load({ isAnnounced: true });
+    onNode(node);
+  }
+
+  function nodeField() {
+    if (nodes.length === 0) return null;
+    const selectId = newId("node");
+    const option = (value, label) => h("option", { value, selected: value === node }, label);
+    const label = ({ name, hasPrices }) => (hasPrices ? name : t("estimate.standard_node", { node: name }));
+    const options = [option("", t("estimate.standard")), nodes.map((each) => option(each.name, label(each)))];
+    const select = h("select", { id: selectId }, options);
+    select.addEventListener("change", () => setNode(select.value));
+    return h("div", { class: "estimate-node" }, h("label", { for: selectId }, t("estimate.node")), select);
   }
 
   function showCard() {
@@ -179,17 +197,19 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
   const card = h(
     "section",
     { class: "card estimate", "aria-labelledby": id },
-    h("header", { class: "panel-head" }, heading, code, clear),
+    h("header", { class: "panel-head" }, heading, clear),
+    result,
+    nodeField(),
     hint,
     list,
     h("div", { class: "estimate-add", role: "group", "aria-label": t("estimate.add") }, Object.keys(NEW_ITEMS).map(addButton)),
     notice,
-    result,
+    details,
   );
   render();
   saveEstimate(state);
   if (parsed.length > MAX_ITEMS) replace(notice, t("estimate.too_many", { maximum: formatNumber(MAX_ITEMS) }));
   if (included().length > 0) load();
   else replace(barText, notIncluded());
-  return { card, bar, addFlavor, setNode };
+  return { card, bar, addFlavor };
 }

@@ -1,4 +1,4 @@
-// The result of an estimate: whether the quotas allow it, its cost, and what it needs of each quota.
+// The result of an estimate: its cost and whether the quotas allow it, and in detail what it needs of each quota.
 
 import { roundedAmount } from "../../../components/amount.js";
 import { disclosure } from "../../../components/disclosure.js";
@@ -13,11 +13,14 @@ const OTHER_PERIODS = ["hour", "day", "year"];
 const QUOTA_UNITS = { ram: "ram", gigabytes: "volume" };
 
 // `notIncluded` says what the estimate leaves out, if anything.
-export function estimateResult(estimate, items, { units, currency, opened, notIncluded }) {
+export function estimateResult(estimate, { units, currency, notIncluded }) {
+  return [monthlyCost(estimate, currency), verdict(estimate, units, notIncluded)];
+}
+
+export function estimateDetails(estimate, items, { units, currency, opened }) {
   return [
-    costs(estimate, currency),
-    verdict(estimate, units, notIncluded),
-    quotaTable(estimate.quotas, units),
+    otherCosts(estimate, currency),
+    disclosure(opened, "quota-use", t("estimate.quotas"), quotaTable(estimate.quotas, units)),
     disclosure(opened, "exact-amounts", t("estimate.exact"), exactTable(estimate, items, currency)),
   ];
 }
@@ -32,17 +35,17 @@ function verdictText({ fits }, notIncluded) {
   return t(notIncluded ? "estimate.rest_fits" : "estimate.fits");
 }
 
-function costs(estimate, currency) {
-  if (estimate.month === null) return h("p", { class: "notice warning" }, t("estimate.no_total"));
-  const amount = (period) => roundedAmount(estimate[period], currency);
-  const other = (period) => h("div", {}, h("dt", {}, t(`estimate.${period}`)), h("dd", {}, amount(period)));
-  return h(
-    "dl",
-    { class: "estimate-costs" },
-    h("div", { class: "per-month" }, h("dt", {}, t("estimate.month")),
-      h("dd", {}, amount("month"), " ", h("span", { class: "currency" }, currency))),
-    OTHER_PERIODS.map(other),
-  );
+function monthlyCost({ month }, currency) {
+  if (month === null) return h("p", { class: "notice warning" }, t("estimate.no_total"));
+  const amount = h("dd", {}, roundedAmount(month, currency), " ", h("span", { class: "currency" }, currency));
+  return h("dl", { class: "estimate-costs per-month" }, h("div", {}, h("dt", {}, t("estimate.month")), amount));
+}
+
+function otherCosts(estimate, currency) {
+  if (estimate.month === null) return null;
+  const amount = (period) => h("dd", {}, roundedAmount(estimate[period], currency));
+  const cost = (period) => h("div", {}, h("dt", {}, t(`estimate.${period}`)), amount(period));
+  return h("dl", { class: "estimate-costs" }, OTHER_PERIODS.map(cost));
 }
 
 function verdict(estimate, units, notIncluded) {
@@ -55,11 +58,12 @@ function verdict(estimate, units, notIncluded) {
   }
   const lacking = quotas
     .filter((quota) => toBigInt(quota.lacking) > 0n)
-    .map(({ quota, lacking }) => t("estimate.lacks", { quota: t(`quota.${quota}`), amount: quotaAmount(quota, lacking, units) }));
+    .map(({ quota, lacking }) => t(`estimate.over.${quota}`, { amount: quotaAmount(quota, lacking, units) }));
   return h("div", { class: "notice danger estimate-verdict" }, h("p", {}, "✖ ", text),
     h("p", {}, t("estimate.lacking_list", { list: lacking.join(t("list.comma")) })), omission);
 }
 
+// The quotas that the items use.
 function quotaTable(quotas, units) {
   const heading = (column) => h("th", { scope: "col", class: column !== "quota" && "number" }, t(`estimate.column.${column}`));
   const row = ({ quota, free, needed, lacking }) => {
@@ -67,7 +71,7 @@ function quotaTable(quotas, units) {
     const format = (amount) => quotaAmount(quota, amount, units);
     return h(
       "tr",
-      { "data-quota": quota, class: toBigInt(needed) === 0n && "is-unused" },
+      { "data-quota": quota },
       h("th", { scope: "row" }, t(`quota.${quota}`)),
       h("td", { class: "number" }, free === null ? t("quota.unlimited") : format(free)),
       h("td", { class: "number" }, format(needed)),
@@ -79,7 +83,7 @@ function quotaTable(quotas, units) {
     { class: "estimate-quotas" },
     h("caption", { class: "visually-hidden" }, t("quotas.title")),
     h("thead", {}, h("tr", {}, ["quota", "free", "needed", "lacking"].map(heading))),
-    h("tbody", {}, quotas.map(row)),
+    h("tbody", {}, quotas.filter(({ needed }) => toBigInt(needed) !== 0n).map(row)),
   );
 }
 
