@@ -126,7 +126,7 @@ def test_a_flavor_that_fits(demo_user: CliUser) -> None:
 
 def test_a_volume_that_does_not_fit(demo_user: CliUser) -> None:
     done = demo_user.run("estimate", "--volume", "5000")
-    assert (done.code, "volumes and snapshots\t700\t5000\t4300" in done.out) == (1, True)
+    assert (done.code, "volume and snapshot storage\t700\t5000\t4300" in done.out) == (1, True)
     assert done.out.endswith("The quotas do not allow this.\n")
 
 

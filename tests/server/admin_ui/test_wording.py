@@ -17,7 +17,7 @@ PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
     [
         (
             "quota/one/?key=demo",
-            ["Instances", "RAM (MB)", "Volumes and snapshots (GB)", "Size of an injected file (bytes)"],
+            ["Instances", "RAM (MB)", "Volume and snapshot storage (GB)", "Size of an injected file (bytes)"],
         ),
         ("quota/one/?key=demo", ["Default: 10", "Compute", "Storage", "Network"]),
         ("resource/add/", ["Load balancer", "Floating IP", "RAM (MB)", "For instances"]),

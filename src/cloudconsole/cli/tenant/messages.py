@@ -125,7 +125,7 @@ QUOTAS: Final = {
     "cores": Text("cores", "核数"),
     "ram": Text("RAM", "内存"),
     "volumes": Text("volumes", "云硬盘"),
-    "gigabytes": Text("volumes and snapshots", "云硬盘与快照容量"),
+    "gigabytes": Text("volume and snapshot storage", "云硬盘与快照容量"),
     "snapshots": Text("snapshots", "快照"),
     "floating_ips": Text("floating IPs", "浮动 IP"),
     "security_groups": Text("security groups", "安全组"),

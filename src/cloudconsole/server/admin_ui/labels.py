@@ -212,7 +212,7 @@ _OF_TYPE: Final = ("{what} of the type {type}", "{what}（类型 {type}）")
 
 
 def label_of(name: str, entity: str | None = None) -> Text | str:
-    """Return `Service areas` for `serviceAreas`, `Volumes and snapshots` for a quota's `gigabytes`."""
+    """Return `Service areas` for `serviceAreas`, `Volume and snapshot storage` for a quota's `gigabytes`."""
     label = _LABELS.get(f"{entity}.{name}") or _LABELS.get(name)
     if label is not None:
         return label

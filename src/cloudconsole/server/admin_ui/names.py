@@ -62,7 +62,7 @@ ENTITIES: Final[Mapping[str, EntityNames]] = {
     "flavor": EntityNames(
         Text("flavor", "主机配置"),
         Text("flavors", "主机配置"),
-        Text("Sizes of instances offered to tenants.", "向租户提供的云主机规格。"),
+        Text("Sizes of instances offered to tenants.", "向租户提供的云主机配置。"),
     ),
     "url": EntityNames(
         Text("URL", "常用 URL"),
@@ -106,7 +106,7 @@ QUOTAS: Final[Mapping[str, Text]] = {
     "cores": Text("Cores", "核数"),
     "ram": Text("RAM", "内存"),
     "volumes": Text("Volumes", "云硬盘"),
-    "gigabytes": Text("Volumes and snapshots", "云硬盘与快照容量"),
+    "gigabytes": Text("Volume and snapshot storage", "云硬盘与快照容量"),
     "snapshots": Text("Snapshots", "快照"),
     "floating_ips": Text("Floating IPs", "浮动 IP"),
     "security_groups": Text("Security groups", "安全组"),

@@ -61,7 +61,7 @@ export const OVERVIEW = {
   "quota.cores": { en: "Cores", zh: "核数" },
   "quota.ram": { en: "RAM", zh: "内存" },
   "quota.volumes": { en: "Volumes", zh: "云硬盘" },
-  "quota.gigabytes": { en: "Volumes and snapshots", zh: "云硬盘与快照容量" },
+  "quota.gigabytes": { en: "Volume and snapshot storage", zh: "云硬盘与快照容量" },
   "quota.snapshots": { en: "Snapshots", zh: "快照" },
   "quota.floating_ips": { en: "Floating IPs", zh: "浮动 IP" },
   "quota.security_groups": { en: "Security groups", zh: "安全组" },
