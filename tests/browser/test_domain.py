@@ -25,6 +25,10 @@ from tests.browser.helpers import (
 FULL, MINIMAL, FOREIGN = "206814", "206813", "207001"
 TEXTS = ["domainId", "domainName", "comment", "serviceType", "status", "queryStringSettings"]
 STRUCTURED = ["cacheBehaviors", "visitControlRules"]
+WITHOUT_HINT = 2
+"""Fields whose label says all: domain name and acceleration."""
+CHINESE = {"Deployed": "已部署", "Disabled": "已停用", "web": "网页", "download": "下载"}
+ENGLISH = {"web": "Web", "download": "Download"}
 
 
 def domain_page(browser: ConsoleBrowser, rest: str = "", **options: Any) -> Page:
@@ -49,10 +53,11 @@ def look_up(page: Page, domain_id: str) -> None:
 def test_every_field_matches_the_api(browser: ConsoleBrowser, client: Console, domain_id: str, locale: str) -> None:
     domain = client.call("GetDomainDetail", domainId=domain_id)
     page = domain_page(browser, f"/{domain_id}", locale=locale)
-    none, yes, no = ("None", "Yes", "No") if locale == "en-GB" else ("无", "是", "否")
+    none, enabled, disabled = ("None", "Enabled", "Disabled") if locale == "en-GB" else ("无", "已启用", "已停用")
+    words = ENGLISH if locale == "en-GB" else CHINESE
     for field in TEXTS:
-        assert value(page, field) == (domain[field] or none), field
-    assert value(page, "enabled").split()[-1] == (yes if domain["enabled"] == "true" else no)
+        assert value(page, field) == words.get(domain[field], domain[field] or none), field
+    assert value(page, "enabled").split()[-1] == (enabled if domain["enabled"] == "true" else disabled)
     assert page.locator("[data-field=serviceAreas] li").all_inner_texts() == domain["serviceAreas"].split(";")
     assert page.locator("[data-field=cname] code").inner_text() == domain["cname"]
     origin = domain["originConfig"]
@@ -61,18 +66,79 @@ def test_every_field_matches_the_api(browser: ConsoleBrowser, client: Console, d
     parts = {"advOriginConfigs": origin["advOriginConfigs"], **{name: domain[name] for name in STRUCTURED}}
     for name, content in parts.items():
         shown = page.locator(f"[data-field={name}]")
-        assert set(leaves(content)) <= set(shown.inner_text().split()) if content else shown.get_by_text(none).count()
+        missing = [each for each in leaves(content) if each not in shown.inner_text()]
+        assert missing == [] if content else shown.get_by_text(none).count()
         assert shown.locator("details:not([open])").count() == 0
-    expect(page.locator("[data-field] .hint")).to_have_count(len(TEXTS) + len(parts) + 5)
+    expect(page.locator("[data-field] .hint")).to_have_count(len(TEXTS) + len(parts) + 5 - WITHOUT_HINT)
 
 
 def leaves(content: Any) -> list[str]:
-    """All keys and values of a structure, as text."""
+    """All values of a structure that are shown as they are."""
     if isinstance(content, dict):
-        return [*content, *(leaf for each in content.values() for leaf in leaves(each))]
+        named = ("type", "mode", "ttlSeconds")
+        return [leaf for name, each in content.items() if name not in named for leaf in leaves(each)]
     if isinstance(content, list):
         return [leaf for each in content for leaf in leaves(each)]
+    if isinstance(content, bool):
+        return []
     return [content if isinstance(content, str) else json.dumps(content)]
+
+
+@pytest.mark.parametrize(
+    ("locale", "cache", "access"),
+    [
+        (
+            "en-GB",
+            ["/static/*", "Cache for", "1 day", "Ignore query string", "Yes", "/thumb/*.webp", "1 hour", "Priority"],
+            ["Referer · Allow", "Values", "Allow if empty", "IP address · Deny"],
+        ),
+        (
+            "zh-CN",
+            ["/static/*", "缓存时长", "1天", "忽略 URL 参数", "是", "/thumb/*.webp", "1小时", "优先级"],
+            ["来源（Referer） · 允许", "取值", "允许为空", "IP 地址 · 拒绝"],
+        ),
+    ],
+)
+def test_common_settings_are_labelled(
+    browser: ConsoleBrowser, locale: str, cache: list[str], access: list[str]
+) -> None:
+    page = domain_page(browser, f"/{FULL}", locale=locale)
+    for field, texts in (("cacheBehaviors", cache), ("visitControlRules", access)):
+        for text in texts:
+            expect(page.locator(f"[data-field={field}]")).to_contain_text(text)
+    expect(page.get_by_text("pathPattern")).to_have_count(0)
+    expect(page.get_by_text("ttlSeconds")).to_have_count(0)
+
+
+def test_settings_with_unexpected_values_are_shown_as_they_are(browser: ConsoleBrowser) -> None:
+    behaviors = [
+        {"pathPattern": ["/a"], "ttlSeconds": "soon", "isFast": True, "constructor": "x"},
+        {"pathPattern": "/b", "ttlSeconds": 5400},
+        {"pathPattern": "/c", "ttlSeconds": -1, "priority": 0.5},
+        {"type": "cookie", "mode": "help", "ttlSeconds": 0},
+    ]
+
+    def change(_cloud: Cloud, tenant: Cloud) -> None:
+        tenant["domains"][0].update(cacheBehaviors=behaviors, status="help", serviceType="toString")
+
+    load_cloud(browser.console, change)
+    page = domain_page(browser, f"/{MINIMAL}")
+    shown = page.locator("[data-field=cacheBehaviors]")
+    for text in [
+        "Item 1",
+        "soon",
+        "isFast",
+        "true",
+        "constructor",
+        "/b",
+        "90 minutes",
+        "/c",
+        "-1",
+        "0.5",
+        "cookie · help",
+    ]:
+        expect(shown).to_contain_text(text)
+    assert (value(page, "status"), value(page, "serviceType")) == ("help", "toString")
 
 
 def test_a_lookup_has_its_own_url(browser: ConsoleBrowser) -> None:
@@ -293,7 +359,8 @@ def test_the_list_leads_to_each_domain_and_back(
     enabled, disabled = ("Enabled", "Disabled") if locale == "en-GB" else ("已启用", "已停用")
     for row, domain in zip(rows.all(), listed, strict=True):
         for field in ("domainName", "domainId", "status", "serviceType"):
-            expect(row.locator(f".col-{field}")).to_have_text(domain[field])
+            words = ENGLISH if locale == "en-GB" else CHINESE
+            expect(row.locator(f".col-{field}")).to_have_text(words.get(domain[field], domain[field]))
         expect(row.locator(".badge")).to_contain_text(enabled if domain["enabled"] == "true" else disabled)
     assert_accessible(page)
     screenshot(page, f"domains-{locale}-{size}")

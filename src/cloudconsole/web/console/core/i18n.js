@@ -28,6 +28,10 @@ export function t(key, values = {}) {
   );
 }
 
+export function hasMessage(key) {
+  return Object.hasOwn(MESSAGES, key);
+}
+
 export function formatNumber(value, places = 0) {
   numberFormats[`${current} ${places}`] ??= new Intl.NumberFormat(current, { minimumFractionDigits: places });
   return numberFormats[`${current} ${places}`].format(value);

@@ -6,6 +6,7 @@ import { h, newId } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
 import { call } from "../../core/session.js";
 import { isEmpty, jsonTree } from "./json_tree.js";
+import { valueText } from "./terms.js";
 
 // An error about the ID is returned: it is shown without a retry button.
 export async function domainOrIdError(domainId) {
@@ -34,10 +35,10 @@ function sections(domain, origin) {
   return [
     card("domain.general", [
       field("domainId", text(domain.domainId)),
-      field("domainName", text(domain.domainName)),
-      field("enabled", enabledBadge(domain.enabled)),
-      field("status", text(domain.status)),
-      field("serviceType", text(domain.serviceType)),
+      field("domainName", text(domain.domainName), null),
+      field("enabled", enabledBadge(domain.enabled), null),
+      field("status", text(valueText("status", domain.status))),
+      field("serviceType", text(valueText("serviceType", domain.serviceType))),
       field("serviceAreas", serviceAreas(domain.serviceAreas)),
       field("comment", text(domain.comment)),
     ]),
@@ -72,12 +73,12 @@ function card(title, fields) {
     h("dl", { class: "fields" }, fields));
 }
 
-function field(name, value) {
+function field(name, value, help = `domain.${name}.help`) {
   return h(
     "div",
     { "data-field": name },
     h("dt", {}, t(`domain.${name}`)),
-    h("dd", {}, h("div", { class: "value" }, value), h("p", { class: "hint" }, t(`domain.${name}.help`))),
+    h("dd", {}, h("div", { class: "value" }, value), help && h("p", { class: "hint" }, t(help))),
   );
 }
 
@@ -110,9 +111,10 @@ function serviceAreas(codes) {
   return h("ul", { class: "tags" }, areas.map((code) => h("li", { class: "badge" }, h("bdi", {}, code))));
 }
 
-export function enabledBadge(value, yes = "domain.yes", no = "domain.no") {
+export function enabledBadge(value) {
   const isOn = isEnabled(value);
-  return h("span", { class: `badge ${isOn ? "success" : "warning"}` }, isOn ? `✓ ${t(yes)}` : `✕ ${t(no)}`);
+  const label = isOn ? `✓ ${t("domain.is_enabled")}` : `✕ ${t("domain.is_disabled")}`;
+  return h("span", { class: `badge ${isOn ? "success" : "warning"}` }, label);
 }
 
 // The API sends text.

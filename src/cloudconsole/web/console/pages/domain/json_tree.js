@@ -2,6 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
+import { fieldLabel, itemTitle, valueText } from "./terms.js";
 
 const MAX_DEPTH = 8;
 
@@ -18,21 +19,29 @@ export function jsonTree(value, depth = 0) {
   // Deeper levels are shown as JSON text.
   if (depth === MAX_DEPTH) return h("code", {}, JSON.stringify(value));
   const isList = Array.isArray(value);
-  const entries = Object.entries(value).map(([key, each]) => entry(isList ? itemLabel(key) : key, each, depth));
-  return h("div", { class: "tree" }, entries);
+  const parts = Object.entries(value);
+  return h("div", { class: "tree" }, parts.map(([key, each]) => (isList ? item : field)(key, each, depth)));
 }
 
-function entry(key, value, depth) {
-  const name = h("bdi", {}, key);
+function field(name, value, depth) {
+  return entry(fieldLabel(name), isLeaf(value) ? valueText(name, value) : value, depth);
+}
+
+// The title of an item replaces the fields it is made of.
+function item(index, value, depth) {
+  const titled = !isLeaf(value) && !Array.isArray(value) && itemTitle(value);
+  if (!titled) return entry(t("tree.item", { number: formatNumber(Number(index) + 1) }), value, depth);
+  const rest = Object.entries(value).filter(([name]) => !titled.names.includes(name));
+  return entry(titled.title, Object.fromEntries(rest), depth);
+}
+
+function entry(label, value, depth) {
+  const name = h("bdi", {}, label);
   const content = jsonTree(value, depth + 1);
   if (isLeaf(value) || isLeafList(value)) {
     return h("div", { class: "pair" }, h("span", { class: "key" }, name), h("div", { class: "value" }, content));
   }
   return h("details", { open: true }, h("summary", {}, name), content);
-}
-
-function itemLabel(index) {
-  return t("tree.item", { number: formatNumber(Number(index) + 1) });
 }
 
 // A number that a JavaScript number cannot represent.

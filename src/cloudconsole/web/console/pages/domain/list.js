@@ -9,6 +9,7 @@ import { formatNumber, t } from "../../core/i18n.js";
 import { errorBox } from "../../core/panel.js";
 import { CallCancelled, call } from "../../core/session.js";
 import { enabledBadge } from "./detail.js";
+import { valueText } from "./terms.js";
 
 // The most that GetDomains returns at once.
 export const PAGE_SIZE = 1000;
@@ -123,14 +124,17 @@ function domainTable(body) {
 }
 
 function domainRow(domain) {
-  const text = (column) => h("td", { class: `col-${column}` }, h("bdi", {}, String(domain[column] ?? "")));
+  const text = (column) => {
+    const value = valueText(column, domain[column]) ?? "";
+    return h("td", { class: `col-${column}` }, h("bdi", {}, String(value)));
+  };
   return h(
     "tr",
     {},
     h("th", { scope: "row", class: "col-domainName" },
       h("a", { href: detailAddress(domain.domainId) }, h("bdi", {}, domain.domainName))),
     text("domainId"),
-    h("td", { class: "col-enabled" }, enabledBadge(domain.enabled, "domain.is_enabled", "domain.is_disabled")),
+    h("td", { class: "col-enabled" }, enabledBadge(domain.enabled)),
     text("status"),
     text("serviceType"),
   );
