@@ -1,11 +1,16 @@
 """The shell: languages, themes, titles, routes, keyboard use at every width, and how the pages are loaded."""
 
+import json
+import os
+import subprocess
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import PASSWORDS
 from tests.browser.helpers import (
     PHONE,
     SIZES,
@@ -195,6 +200,26 @@ def test_all_pages_are_accessible_in_all_variants(browser: ConsoleBrowser, local
             screenshot(page, f"{name}-{variant}-{kind}")
 
 
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_the_commands_of_the_api_reference_work_and_leave_no_files(
+    browser: ConsoleBrowser, tmp_path: Path, shell: str
+) -> None:
+    page = browser.open("/docs/")
+    command = page.get_by_role("group", name="Log in with curl").inner_text()
+    environment = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [shell, "-c", command],
+        input=PASSWORDS["demo"] + "\n",
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == "Password of demo: \n"
+    assert (json.loads(done.stdout)["message"], done.stdout[-1]) == ("Usage and limits.", "\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("theme", "size"), [("Light", "phone"), ("Dark", "desktop")])
 def test_the_api_reference_is_accessible_in_the_chosen_theme(browser: ConsoleBrowser, theme: str, size: str) -> None:
     page = browser.open(viewport=SIZES[size])
@@ -212,6 +237,10 @@ def test_the_api_reference_is_accessible_in_the_chosen_theme(browser: ConsoleBro
     expect(code).to_contain_text(f"base={browser.console.address}\n")
     code.focus()
     expect(code).to_be_focused()
+    contents = page.get_by_role("navigation", name="Contents")
+    page.locator("#errors").scroll_into_view_if_needed()
+    expect(contents).to_be_in_viewport() if size == "desktop" else expect(contents).not_to_be_in_viewport()
+    expect(page.get_by_role("link", name="Console", exact=True)).to_have_attribute("href", "/")
     assert {response.status for response in browser.responses} == {200}
     screenshot(page, f"docs-{theme}-{size}")
 

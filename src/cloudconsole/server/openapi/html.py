@@ -117,15 +117,27 @@ def _resolve(schema: Schema, document: Schema) -> Schema:
 Document = dict[str, Any]
 
 _LOGIN: Final = """\
+(
 base={base}
-read -rsp "Password of demo: " password
-curl -sS -c jar $base/api/ >/dev/null
-token=$(awk '$6 == "csrftoken" {{print $7}}' jar)
-printf %s "$password" | curl -sS -b jar -c jar $base/auth/login/ \\
-  --data-urlencode csrfmiddlewaretoken=$token --data-urlencode username=demo \\
-  --data-urlencode password@- --data-urlencode region=$base/v3
-curl -sS -b jar $base/api/ -H "X-CSRFToken: $token" -d action=GetUsageLimits"""
+username=demo; region="$base/v3"; jar=$(mktemp); trap 'rm -f "$jar"' EXIT
+printf 'Password of %s: ' "$username" >&2
+stty -echo 2>/dev/null; IFS= read -r password; stty echo 2>/dev/null; echo >&2
+curl -sS -c "$jar" "$base/api/" >/dev/null
+token=$(awk '$6 == "csrftoken" {{print $7}}' "$jar")
+printf %s "$password" | curl -sS -b "$jar" -c "$jar" "$base/auth/login/" \\
+  --data-urlencode "csrfmiddlewaretoken=$token" --data-urlencode "username=$username" \\
+  --data-urlencode password@- --data-urlencode "region=$region"
+curl -sS -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -d action=GetUsageLimits; echo
+curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/"
+)"""
+"""In parentheses, so that a shell reads all of it before it runs the line that asks for the password."""
 
+_INTRODUCTION: Final = (
+    "Open a session with `GET /api/`, log in with `POST /auth/login/`, then call the actions below with "
+    "`POST /api/`. Every response is JSON with `message`, `code` and `data`."
+)
+
+_EXTENSIONS: Final = "Consoles differ in these; `GET /api/` lists those of a console."
 
 _BASE: Final = '<span id="base">https://console.example.com</span>'
 """A script replaces it with the console's address."""
@@ -136,6 +148,7 @@ def render(document: Document, head: str) -> str:
     names = [action["name"] for action in document["x-actions"]]
     links = [("log-in", "Log in"), *((name, name) for name in names), ("errors", "Errors")]
     contents = "".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in links)
+    version = escape(document["info"]["version"])
     actions, extensions = (
         "".join(_action(document, action) for action in document["x-actions"] if action["extension"] is is_extension)
         for is_extension in (False, True)
@@ -144,15 +157,17 @@ def render(document: Document, head: str) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>Cloud Console: API reference</title>{head}</head><body><main>"
-        f"<h1>API reference</h1><p>{_marked(document['info']['description'])}</p>"
-        f'<p>Version {escape(document["info"]["version"])}. For programs: <a href="/openapi.json">openapi.json</a>. '
-        f'<a href="/">Home</a></p><nav aria-label="Contents"><ul>{contents}</ul></nav>'
+        f"<title>Cloud Console: API reference</title>{head}</head><body>"
+        '<a class="skip-link button primary" href="#content">Skip to main content</a>'
+        '<header><a href="/"><span aria-hidden="true">←</span> Console</a><span class="muted">'
+        f'Version {version}</span><a href="/openapi.json">openapi.json</a></header>'
+        f'<main id="content" tabindex="-1"><div><h1>API reference</h1><p>{_marked(_INTRODUCTION)}</p></div>'
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav><div>'
         f'<h2 id="log-in">Log in</h2>{_operations(document)}<h3>With curl</h3>'
         f"{_scrollable('pre', 'Log in with curl', escape(_LOGIN, quote=False).format(base=_BASE))}"
         f'<h2 id="actions">Actions</h2>{actions}'
-        + (f'<h2 id="extensions">Extensions</h2>{extensions}' if extensions else "")
-        + f'<h2 id="errors">Errors</h2>{_errors(document)}</main></body></html>'
+        + (f'<h2 id="extensions">Extensions</h2><p>{_marked(_EXTENSIONS)}</p>{extensions}' if extensions else "")
+        + f'<h2 id="errors">Errors</h2>{_errors(document)}</div></main></body></html>'
     )
 
 
@@ -165,7 +180,7 @@ def _operations(document: Document) -> str:
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
-    return _table("Operations", ["operation", "what it does"], rows)
+    return _table("Operations", ["Operation", "What it does"], rows)
 
 
 def _action(document: Document, action: Document) -> str:
@@ -187,7 +202,7 @@ def _action(document: Document, action: Document) -> str:
 def _fields(label: str, rows: Iterable[FieldRow]) -> str:
     """Return a table of the fields, if there are any."""
     cells = [[f"<code>{escape(row.name)}</code>", escape(row.type), _marked(row.description)] for row in rows]
-    return _table(label, ["field", "type", "meaning"], cells) if cells else ""
+    return _table(label, ["Field", "Type", "Meaning"], cells) if cells else ""
 
 
 def _errors(document: Document) -> str:
@@ -201,7 +216,7 @@ def _errors(document: Document) -> str:
         ]
         for error in document["x-errors"]
     ]
-    return _table("Errors", ["code", "error", "when, and what to do", "message"], rows)
+    return _table("Errors", ["Code", "Error", "When, and what to do", "Message"], rows)
 
 
 def _table(label: str, head: list[str], rows: list[list[str]]) -> str:
