@@ -45,7 +45,8 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function render() {
     replace(list, items.map((item) => rowOf(item)));
-    list.hidden = clear.hidden = code.hidden = bar.hidden = items.length === 0;
+    list.hidden = clear.hidden = bar.hidden = items.length === 0;
+    code.hidden = included().length === 0;
     hint.hidden = items.length > 0;
   }
 
@@ -58,6 +59,10 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function included() {
     return items.filter(({ invalid }) => !invalid);
+  }
+
+  function estimateRequest() {
+    return { action: "GetEstimate", fields: { items: included().map((item) => requestItem(item, node)) } };
   }
 
   // The URL changes at once, the estimate after a pause in typing.
@@ -197,7 +202,7 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
   const card = h(
     "section",
     { class: "card estimate", "aria-labelledby": id },
-    h("header", { class: "panel-head" }, heading, clear),
+    h("header", { class: "panel-head" }, heading, code, clear),
     result,
     nodeField(),
     hint,
