@@ -18,6 +18,8 @@ from cloudconsole.store.migrations import is_usable
 from cloudconsole.store.sql import insert_rows, ordered_search, starts_with
 from cloudconsole.store.tables import access_audit, operator_audit
 
+BACKUP: Final = "backup"
+"""The change that a backup is recorded as."""
 RESTORE: Final = "restore"
 """The change that a restore is recorded as."""
 

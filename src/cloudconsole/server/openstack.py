@@ -1,16 +1,19 @@
 """Components for OpenStack, with their metrics; imported only if a Keystone is configured."""
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import httpx2
+from msgspec import Struct
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.backends.openstack.client import CallObserver, OpenStackClient
 from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
-from cloudconsole.backends.openstack.config import Service
+from cloudconsole.backends.openstack.config import EndpointState, Service
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock
@@ -33,6 +36,8 @@ log = logging.getLogger(__name__)
 
 LOGINS_AT_ONCE: Final = 100
 """Concurrent logins per endpoint and worker; one user or network has at most half of them."""
+CHECK_SECONDS: Final = 1.5
+"""Deadline of the check whether an endpoint responds; a page waits for it."""
 
 
 class Projects:
@@ -79,6 +84,10 @@ class OpenStack:
             revoker.tick()
         self.collector.tick()
 
+    async def check_endpoints(self, client: ClientInfo) -> list[EndpointState]:
+        """Ask all identity endpoints for their version, concurrently."""
+        return list(await asyncio.gather(*(_check(endpoint, client) for endpoint in self.endpoints.values())))
+
     async def leave(self) -> None:
         """Close what is bound to the running event loop."""
         await self.collector.close()
@@ -91,6 +100,29 @@ class OpenStack:
     def close(self) -> None:
         self.adopter.close()
         self.engine.dispose()
+
+
+class _Version(Struct, frozen=True):
+    id: str
+
+
+class _VersionResponse(Struct, frozen=True):
+    version: _Version
+
+
+async def _check(endpoint: CloudEndpoint, client: ClientInfo) -> EndpointState:
+    address, upstream = endpoint.endpoint.address, endpoint.upstream
+    try:
+        async with asyncio.timeout(CHECK_SECONDS):
+            response = await upstream.request(address, "GET", "/v3", client=client)
+            if upstream.read(response, _VersionResponse).version.id.startswith("v3"):
+                return EndpointState(address)
+    except (TimeoutError, UpstreamTimeout):
+        return EndpointState(address, "slow")
+    except UpstreamFailed as failure:
+        if isinstance(failure.__cause__, httpx2.NetworkError):
+            return EndpointState(address, "unreachable")
+    return EndpointState(address, "invalid")
 
 
 def open_openstack(

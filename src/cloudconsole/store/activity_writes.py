@@ -23,7 +23,7 @@ from cloudconsole.store.tables import (
     sessions,
     undeclared_proxies,
 )
-from cloudconsole.store.tables.activity import LOGIN, LOGOUT
+from cloudconsole.store.tables.activity import LOGIN, LOGIN_REJECTED, LOGOUT
 
 Result = TypeVar("Result")
 
@@ -129,7 +129,7 @@ class ActivityStore:
             delete_batch(connection, login_failures, is_expired, MAX_REMOVED)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
-            _audit(connection, f"{attempt.event}_refused", knows_username, attempt.client, now)
+            _audit(connection, attempt.event + LOGIN_REJECTED, knows_username, attempt.client, now)
 
         self._transact(work)
 

@@ -1,7 +1,7 @@
 """OpenStack settings, without any dependency on the client library."""
 
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
@@ -31,6 +31,13 @@ class Endpoint(Struct, frozen=True):
 
     def may_use(self, region: str) -> bool:
         return not self.regions or region in self.regions
+
+
+class EndpointState(NamedTuple):
+    """Whether an identity endpoint responds like a Keystone."""
+
+    address: str
+    failure: Literal["slow", "unreachable", "invalid"] | None = None
 
 
 class ClientLimits(Struct, frozen=True):

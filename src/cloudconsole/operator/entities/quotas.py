@@ -12,6 +12,7 @@ from cloudconsole.operator.entities.fields_and_filters import Filter, InputField
 from cloudconsole.operator.entities.pagination import LAST
 from cloudconsole.operator.entities.references import with_tenant
 from cloudconsole.operator.entity_models import parse_quotas
+from cloudconsole.operator.near_quotas import NEAR_PERCENT, is_near_a_quota
 from cloudconsole.operator.quota_check import check_limits
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -39,7 +40,15 @@ class Quotas(EntityType):
 
     def filters(self) -> Mapping[str, Filter]:
         name = tables.tenants.c.name
-        return {"search": search_filter("tenant", name), "prefix": prefix_filter(name, "tenant")}
+        return {
+            "search": search_filter("tenant", name),
+            "prefix": prefix_filter(name, "tenant"),
+            "near": Filter(
+                f"only of tenants that use at least {NEAR_PERCENT} percent of a quota",
+                lambda tx, _value: is_near_a_quota(tx),
+                is_switch=True,
+            ),
+        }
 
     def sortable(self) -> Mapping[str, ColumnElement[Any]]:
         columns = self.table.c

@@ -6,6 +6,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
+from cloudconsole.server.admin_ui.attention import AttentionReader, CheckEndpoints
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.page_services import NOT_FOUND, PageServices
 from cloudconsole.server.admin_ui.row_actions import RowActionView, row_actions_for
@@ -63,6 +64,7 @@ class AdminUi:
         authenticator: Authenticator,
         activity: Engine,
         metrics: WorkerMetrics,
+        check_endpoints: CheckEndpoints | None = None,
     ) -> None:
         self._sessions = OperatorSessions(sessions, tokens, clock)
         self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency, clock)
@@ -70,9 +72,10 @@ class AdminUi:
             settings.store, activity, clock, settings.zone, metrics, settings.password_policy
         )
         self._context = PageServices(self._executor, self._renderer, self._sessions)
+        attention = AttentionReader(self._executor, metrics, check_endpoints, is_embedded=settings.database is None)
         self._sign_in = SignInView(self._sessions, authenticator, tokens, clock, self._renderer)
         self.routes: Routes = {
-            OPERATOR_PATH: {"GET": _route(HomeView(self._context).show)},
+            OPERATOR_PATH: {"GET": _route(HomeView(self._context, attention).show)},
             SIGN_IN_PATH: {
                 "GET": _route(self._sign_in.show),
                 "POST": Route(OPERATOR_LOGIN, self._sign_in.sign_in),

@@ -191,6 +191,7 @@ _FILTERS: Final[Mapping[str, Text]] = {
     "url.search": Text("ID or URL", "ID 或 URL"),
     "domain.search": Text("ID, name or CNAME", "ID、域名或 CNAME"),
     "news.search": Text("Title or URL", "标题或 URL"),
+    "quota.near": Text("At least 80 % used only", "仅使用率达到 80%"),
     "disabled": Text("Disabled only", "仅已停用"),
     "domain.disabled": Text("Not in service only", "仅未启用"),
     "news.disabled": Text("Withdrawn only", "仅已撤回"),

@@ -31,6 +31,9 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "value.no": Text("no", "否"),
     # Home
     "home.title": Text("Overview", "概览"),
+    "home.attention": Text("Needs attention", "待处理事项"),
+    "home.attention.none": Text("Nothing needs attention.", "暂无待处理事项。"),
+    "home.attention.as_of": Text("Quotas and resources as of {moment}.", "配额和资源数据截至 {moment}。"),
     "home.audit": Text(
         "Every change operators make, on these pages or with the CLI.", "管理员通过本后台或命令行所做的全部操作。"
     ),

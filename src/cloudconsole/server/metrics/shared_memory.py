@@ -54,6 +54,9 @@ class WorkerMetrics:
     def set(self, cell: int, number: int) -> None:
         self._cells[cell] = number
 
+    def get(self, cell: int) -> int:
+        return self._cells[cell]
+
     def begin(self) -> None:
         """Take over the region for this process; counters continue from the predecessor's values."""
         self.clear_gauges()

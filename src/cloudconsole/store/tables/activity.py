@@ -20,6 +20,8 @@ LOGIN: Final = "login"
 LOGOUT: Final = "logout"
 OPERATOR_LOGIN: Final = "operator_login"
 OPERATOR_LOGOUT: Final = "operator_logout"
+LOGIN_REJECTED: Final = "_refused"
+"""Suffix of a login that was rejected."""
 
 ACTIVITY = MetaData(naming_convention=NAMING_CONVENTION)
 

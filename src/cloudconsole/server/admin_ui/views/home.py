@@ -1,5 +1,6 @@
-"""Home page: sections, latest changes and upcoming news."""
+"""Home page: what needs attention, sections, latest changes and upcoming news."""
 
+import asyncio
 from typing import Final
 
 from sqlalchemy import select
@@ -8,6 +9,7 @@ from cloudconsole.operator.audit import AuditQuery
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.attention import SEVERITIES, AttentionReader
 from cloudconsole.server.admin_ui.names import ENTITIES
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.views.audit import describe_changes
@@ -20,13 +22,25 @@ _UPCOMING: Final = 5
 
 
 class HomeView:
-    def __init__(self, context: PageServices) -> None:
+    def __init__(self, context: PageServices, attention: AttentionReader) -> None:
         self._context = context
+        self._attention = attention
 
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
-        lines, upcoming = await self._context.executor.read(_read)
-        return self._context.page("home.html", request, visit, sections=ENTITIES, lines=lines, upcoming=upcoming)
+        attention, (lines, upcoming) = await asyncio.gather(
+            self._attention.read(request.client), self._context.executor.read(_read)
+        )
+        return self._context.page(
+            "home.html",
+            request,
+            visit,
+            attention=attention,
+            severities=SEVERITIES,
+            sections=ENTITIES,
+            lines=lines,
+            upcoming=upcoming,
+        )
 
 
 def _read(tx: OperatorTransaction) -> tuple[list[Record], list[Record]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import output
-from cloudconsole.operator.audit import record_copy
+from cloudconsole.operator.audit import BACKUP, record_copy
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance.backup import StagedRestore, restore, stage_restore, write_backup
 from cloudconsole.operator.rows_and_records import Record
@@ -126,7 +126,7 @@ def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     file = Path(arguments.file)
     manifest = write_backup(settings.data, file, now=now(), force=arguments.force)
     size = sum(entry.bytes for entry in manifest.files.values())
-    record_in_audit_log(settings.store, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
+    record_in_audit_log(settings.store, BACKUP, file.name, {"made_at": manifest.made_at, "bytes": size})
     if arguments.json:
         output.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
         return
