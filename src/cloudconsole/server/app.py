@@ -144,8 +144,11 @@ class Console:
         self._without_slash = WITHOUT_SLASH
         self._admin_ui: AdminUi | None = None
         if settings.admin_ui:
+            recorded_costs = RecordedCosts(*store_access, settings.issuer)
             check_endpoints = None if self._openstack is None else self._openstack.check_endpoints
-            self._admin_ui = AdminUi(settings, clock, tokens, sessions, authenticator, engine, metrics, check_endpoints)
+            self._admin_ui = AdminUi(
+                settings, clock, tokens, sessions, authenticator, engine, metrics, recorded_costs, check_endpoints
+            )
             self._routes |= self._admin_ui.routes
             self._without_slash = WITHOUT_SLASH | {path.rstrip("/") for path in self._admin_ui.routes}
         self._controls = runtime.make_controls(settings, writer, sessions) if runtime.make_controls else None

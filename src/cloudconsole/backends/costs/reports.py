@@ -117,11 +117,16 @@ class RecordedCosts:
         return moment.result(rows, expires_at)
 
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]:
+        record, _ = await self.forecast_and_hourly_cost(tenant)
+        return record
+
+    async def forecast_and_hourly_cost(self, tenant: Tenant) -> tuple[CacheableResult[Forecast], str | None]:
+        """Return the forecast and what now runs costs per hour; None if that is not known."""
         history, moment = await self._history(tenant)
         month = (history.context.calendar if history else Calendar(self._zone)).month_at(moment.second)
         if history is None:
             unknown = Forecast(month.label, None, None, None, 0, is_complete=False)
-            return moment.result(unknown, month.end)
+            return moment.result(unknown, month.end), None
         context = history.context
         costs = [cost.billionths for cost in history.costs if cost.start >= month.start]
         so_far = sum(costs)
@@ -138,7 +143,7 @@ class RecordedCosts:
             left,
             is_complete=context.is_complete(month),
         )
-        return moment.result(record, context.expires_at)
+        return moment.result(record, context.expires_at), format_amount(hourly) if context.is_current else None
 
     async def export(self, tenant: Tenant, parameters: CostExportParameters) -> CacheableResult[CostExport]:
         """Return the rows that the operator exports for the tenant, without those of a removed one of its name."""

@@ -4,6 +4,7 @@ from typing import Final
 
 from sqlalchemy import Engine
 
+from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
 from cloudconsole.server.admin_ui.attention import AttentionReader, CheckEndpoints
@@ -64,6 +65,7 @@ class AdminUi:
         authenticator: Authenticator,
         activity: Engine,
         metrics: WorkerMetrics,
+        costs: RecordedCosts,
         check_endpoints: CheckEndpoints | None = None,
     ) -> None:
         self._sessions = OperatorSessions(sessions, tokens, clock)
@@ -71,7 +73,7 @@ class AdminUi:
         self._executor = DatabaseExecutor(
             settings.store, activity, clock, settings.zone, metrics, settings.password_policy
         )
-        self._context = PageServices(self._executor, self._renderer, self._sessions)
+        self._context = PageServices(self._executor, self._renderer, self._sessions, costs)
         attention = AttentionReader(self._executor, metrics, check_endpoints, is_embedded=settings.database is None)
         self._sign_in = SignInView(self._sessions, authenticator, tokens, clock, self._renderer)
         self.routes: Routes = {

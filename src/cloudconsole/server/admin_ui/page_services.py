@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.operator.entities import QUOTAS, EntityType
 from cloudconsole.operator.entities.suggestions import suggestions
 from cloudconsole.operator.messages import Message
@@ -31,6 +32,8 @@ class PageServices:
     executor: DatabaseExecutor
     renderer: Renderer
     sessions: OperatorSessions
+    costs: RecordedCosts
+    """Reads the record only, not the cloud."""
 
     def page(
         self, template: str, request: Request, visit: OperatorRequest, *, status: int = 200, **values: Any

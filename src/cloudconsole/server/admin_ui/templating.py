@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import groupby
 from types import CodeType
 from typing import Any, Final
@@ -28,6 +29,7 @@ from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
 from cloudconsole.spec.i18n import Language, Text
 from cloudconsole.spec.text_escaping import escape, format_cell
 
+_CENT: Final = Decimal("0.01")
 HTML: Final = b"text/html; charset=utf-8"
 
 AUDIT_PATH: Final = f"{OPERATOR_PATH}audit/"
@@ -85,6 +87,7 @@ class Renderer:
             message=_message,
             moment=self.moment,
             named=self._named,
+            rounded=rounded_amount,
             sentence=_sentence,
             state=lambda state: STATES.get(state, state),
             text=_text,
@@ -96,6 +99,7 @@ class Renderer:
         self._environment.globals.update(
             asset=ASSETS.address,
             change_name=change_name,
+            currency=currency,
             entity_name=entity_name,
             entity_plural=entity_plural,
             entity_types=ENTITY_TYPES,
@@ -209,6 +213,11 @@ def form_address(request: Request) -> str:
     if request.method == "POST" and path.endswith("/change/"):
         path = path.removesuffix("change/") + "one/"
     return path + query
+
+
+def rounded_amount(amount: str) -> str:
+    """Round an exact amount to cents, a half away from zero, as the tenants' pages do."""
+    return f"{Decimal(amount).quantize(_CENT, ROUND_HALF_UP):,}"
 
 
 def _grouped(fields: Iterable[Any]) -> list[tuple[str, list[Any]]]:

@@ -1,10 +1,9 @@
-"""Detail and edit page, with quota usage."""
+"""Detail and edit page."""
 
 from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
@@ -34,42 +33,17 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_texts,
 )
 from cloudconsole.server.admin_ui.i18n import Label
-from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.names import DONE, NOTHING_TO_CHANGE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
+from cloudconsole.server.admin_ui.tenant_panels import read_tenant_panels
 from cloudconsole.server.admin_ui.views.create import Preview, dry_run, is_preview
 from cloudconsole.server.admin_ui.views.form_panels import FormPanel, form_panel
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.spec.i18n import Text
-
-
-class QuotaUsage(NamedTuple):
-    label: Label
-    unit: Label
-    used: int
-    limit: int
-
-    @property
-    def is_unlimited(self) -> bool:
-        return self.limit == UNLIMITED
-
-    @property
-    def is_over(self) -> bool:
-        return not self.is_unlimited and self.used > self.limit
-
-
-def quota_usage(tx: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
-    """Return limit and usage of the quotas that resources count against."""
-    limits, used = QUOTAS.show(tx, tenant), quota_usage_of(tx, find_tenant(tx, tenant)["id"])
-    return [
-        QuotaUsage(label_of(name, "quota"), unit_of("quota", name), amount, limits[name])
-        for name, amount in used.items()
-    ]
-
 
 CHANGED_MEANWHILE: Final = Text(
     "It was changed after this page was loaded, and nothing was saved. Check its state and the marked fields, and save "
@@ -95,7 +69,6 @@ class LoadedRecord(NamedTuple):
     state: str | None
     notes: dict[str, Label]
     suggestions: Suggestions
-    quota_usage: list[QuotaUsage]
     panel: FormPanel | None
 
 
@@ -193,7 +166,7 @@ class DetailView:
             seen=seen,
             row_actions=[action for action in row_actions_for(entity) if action.applies_to(record, found.state)],
             additions=add_links_for(entity, key),
-            quota_usage=found.quota_usage,
+            tenant=await read_tenant_panels(self._context, key, record) if entity is TENANTS else None,
             related=related_links_for(entity, key, record),
             problems=problems,
             is_stale=status == CONFLICT,
@@ -215,6 +188,5 @@ class DetailView:
         if entity is PRICES:
             prices = PRICES.list(tx, {"kind": record["kind"]}, limit=None)
             state = price_states(prices, format_utc(tx.now))[prices.index(record)]
-        usage = quota_usage(tx, key) if entity is TENANTS else []
         panel = form_panel(tx, entity, record) if entity in (PRICES, RESOURCES) else None
-        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), usage, panel)
+        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), panel)

@@ -1,0 +1,103 @@
+"""Panels of a tenant's page: costs, quota usage, accounts, sign-ins and domains."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from cloudconsole.core.ports import CloudCredentials, PriceMissing, Tenant
+from cloudconsole.core.resources import UNLIMITED
+from cloudconsole.operator.entities import QUOTAS
+from cloudconsole.operator.entities.references import find_tenant
+from cloudconsole.operator.near_quotas import is_near
+from cloudconsole.operator.quota_check import quota_usage_of
+from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.operator.tenant_overview import Accesses, Listed, accesses_of, accounts_of, domains_of
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.i18n import Label
+from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.page_services import PageServices
+
+
+class QuotaUsage(NamedTuple):
+    label: Label
+    unit: Label
+    used: int
+    limit: int
+
+    @property
+    def is_unlimited(self) -> bool:
+        return self.limit == UNLIMITED
+
+    @property
+    def is_over(self) -> bool:
+        return not self.is_unlimited and self.used > self.limit
+
+    @property
+    def is_near(self) -> bool:
+        return is_near(self.used, self.limit)
+
+
+class TenantCosts(NamedTuple):
+    """Exact amounts, or None where they are unknown."""
+
+    is_of_project: bool
+    """Of the tenant's OpenStack project, as recorded by readings."""
+    month: str = ""
+    so_far: str | None = None
+    expected: str | None = None
+    hourly: str | None = None
+    is_complete: bool = True
+    lacks_price: bool = False
+
+
+class TenantPanels(NamedTuple):
+    costs: list[TenantCosts]
+    quota_usage: list[QuotaUsage]
+    accounts: Listed
+    accesses: Accesses
+    domains: Listed
+
+
+class _Stored(NamedTuple):
+    tenant_id: int
+    quota_usage: list[QuotaUsage]
+    accounts: Listed
+    domains: Listed
+
+
+async def read_tenant_panels(context: PageServices, key: str, record: Record) -> TenantPanels:
+    stored = await context.executor.read(lambda tx: _read(tx, key))
+    usernames = [account["username"] for account in stored.accounts.records]
+    accesses = await context.executor.read_activity(lambda connection: accesses_of(connection, usernames))
+    costs = await _costs(context, Tenant(stored.tenant_id, key), record.get("project"))
+    return TenantPanels(costs, stored.quota_usage, stored.accounts, accesses, stored.domains)
+
+
+def _read(tx: OperatorTransaction, key: str) -> _Stored:
+    tenant_id = find_tenant(tx, key)["id"]
+    limits = QUOTAS.show(tx, key)
+    usage = [
+        QuotaUsage(label_of(name, "quota"), unit_of("quota", name), used, limits[name])
+        for name, used in quota_usage_of(tx, tenant_id).items()
+    ]
+    return _Stored(tenant_id, usage, accounts_of(tx, key), domains_of(tx, key))
+
+
+async def _costs(context: PageServices, tenant: Tenant, project: str | None) -> list[TenantCosts]:
+    own = await _costs_of(context, tenant)
+    if project is None:
+        return [own]
+    project_id, _, address = project.partition("@")
+    credentials = CloudCredentials(address, "", project_id, {}, b"")
+    of_project = await _costs_of(context, Tenant(tenant.id, tenant.username, credentials))
+    has_own = own.lacks_price or any(Decimal(amount) for amount in (own.so_far or "0", own.hourly or "0"))
+    return [of_project, own] if has_own else [of_project]
+
+
+async def _costs_of(context: PageServices, tenant: Tenant) -> TenantCosts:
+    is_of_project = tenant.credentials is not None
+    try:
+        result, hourly = await context.costs.forecast_and_hourly_cost(tenant)
+    except PriceMissing:
+        return TenantCosts(is_of_project, lacks_price=True)
+    record = result.record
+    return TenantCosts(is_of_project, record.month, record.so_far, record.total, hourly, record.is_complete)
