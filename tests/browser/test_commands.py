@@ -31,7 +31,7 @@ ESTIMATE = {"items": [{"res_type": "instance", "count": 3, "flavor": "4"}, {"res
 DATA: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
     "": {
         "Quotas": ("GetUsageLimits", {}),
-        "Costs": ("GetConsumptionsEstimated", {}),
+        "Costs": ("GetForecast", {}),
         "News": ("GetNews", {}),
         "Common URLs": ("GetUrlList", {}),
     },

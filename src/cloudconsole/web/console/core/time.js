@@ -2,13 +2,22 @@
 
 import { locale } from "./i18n.js";
 
-const MINUTES = { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" };
+const DAY = { dateStyle: "medium" };
+const MINUTES = { ...DAY, timeStyle: "short", hourCycle: "h23" };
 const SECONDS = { ...MINUTES, timeStyle: "medium" };
 
 // A time of the API, such as "2026-10-12 12:00:00", is in the console's time zone already.
 export function formatTime(text) {
+  return formatTimeOfApi(text, MINUTES);
+}
+
+export function formatDate(text) {
+  return formatTimeOfApi(text, DAY);
+}
+
+function formatTimeOfApi(text, options) {
   const moment = new Date(`${text.replace(" ", "T")}Z`);
-  return Number.isNaN(moment.getTime()) ? text : format(moment, { ...MINUTES, timeZone: "UTC" });
+  return Number.isNaN(moment.getTime()) ? text : format(moment, { ...options, timeZone: "UTC" });
 }
 
 // A moment of this computer's clock, to the second, with the name of the time zone.

@@ -11,7 +11,7 @@ export const SHELL = {
   "nav.domain": { en: "Domains", zh: "加速域名" },
 
   "shell.skip": { en: "Skip to main content", zh: "跳到主要内容" },
-  "shell.menu": { en: "Menu", zh: "菜单" },
+  "shell.menu": { en: "Account", zh: "账户" },
   "shell.account": { en: "Signed in as", zh: "当前账户" },
   "shell.language": { en: "Language", zh: "语言" },
   "shell.theme": { en: "Theme", zh: "主题" },

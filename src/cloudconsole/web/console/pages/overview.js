@@ -7,7 +7,7 @@ import { h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { asOf, panel } from "../core/panel.js";
 import { call, serviceInfo } from "../core/session.js";
-import { costs, loadCosts } from "./overview/costs.js";
+import { costs, costsRequest, loadCosts } from "./overview/costs.js";
 import { news } from "./overview/news.js";
 import { quotaSkeleton, quotas } from "./overview/quotas.js";
 import { urls } from "./overview/urls.js";
@@ -27,7 +27,7 @@ function render() {
     panel({
       title: t("costs.title"),
       name: "costs",
-      tools: commandsButton(t("costs.title"), () => ({ action: "GetConsumptionsEstimated", cli: ["costs"] })),
+      tools: commandsButton(t("costs.title"), costsRequest),
       load: loadCosts,
       render: costs,
     }),

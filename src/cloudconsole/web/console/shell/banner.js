@@ -7,7 +7,7 @@ import { externalLink, h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { callScope } from "../core/session.js";
 import * as storage from "../core/storage.js";
-import { formatTime } from "../core/time.js";
+import { formatDate } from "../core/time.js";
 import { icon } from "./icons.js";
 
 const PINNED_KEY = "pinned";
@@ -64,7 +64,7 @@ function notice(item) {
       {},
       h("strong", { lang: language }, externalLink(url, h("bdi", {}, title))),
       " ",
-      h("time", { datetime: date.replace(" ", "T") }, formatTime(date)),
+      h("time", { datetime: date.replace(" ", "T") }, formatDate(date)),
     ),
     button,
   );

@@ -1,4 +1,5 @@
-// What this month has cost and will cost, and what the present resources cost, in short. The costs page has the rest.
+// What this month has cost and will cost, or, on consoles without a record of costs, what runs now. The costs page has
+// the rest.
 
 import { h } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
@@ -7,23 +8,32 @@ import { call, serviceInfo } from "../../core/session.js";
 import { formatMonth } from "../../core/time.js";
 import { figure, progress, recordNote } from "../costs/this_month.js";
 
-export async function loadCosts() {
-  const info = await serviceInfo();
-  const hasForecast = (info.extensions ?? []).includes("GetForecast");
-  const [items, forecast] = await Promise.all([
-    call("GetConsumptionsEstimated"),
-    hasForecast ? call("GetForecast") : null,
-  ]);
-  return { items, forecast, currency: info.currency };
+const FORECAST = { action: "GetForecast", cli: ["costs", "forecast"] };
+const ESTIMATE = { action: "GetConsumptionsEstimated", cli: ["costs"] };
+
+let request = ESTIMATE;
+
+// What returns the figures of the panel, for the commands that reproduce them.
+export function costsRequest() {
+  return request;
 }
 
-export function costs({ items, forecast, currency }) {
-  const now = (period) => figure(period, t(`costs.now.${period}`), sum(items.map((item) => item[period])), currency);
+export async function loadCosts() {
+  const info = await serviceInfo();
+  request = (info.extensions ?? []).includes(FORECAST.action) ? FORECAST : ESTIMATE;
+  return { data: await call(request.action), currency: info.currency };
+}
+
+export function costs({ data, currency }) {
   return [
-    forecast && monthFigures(forecast, currency),
-    h("dl", { class: "cost-figures" }, now("hour"), now("month")),
+    Array.isArray(data) ? presentFigures(data, currency) : monthFigures(data, currency),
     h("p", { class: "costs-link" }, h("a", { class: "button", href: "#/costs" }, t("costs.view"))),
   ];
+}
+
+function presentFigures(items, currency) {
+  const now = (period) => figure(period, t(`costs.now.${period}`), sum(items.map((item) => item[period])), currency);
+  return h("dl", { class: "cost-figures" }, now("hour"), now("month"));
 }
 
 function monthFigures(forecast, currency) {

@@ -5,7 +5,7 @@ import { disclosure, setOpened } from "../../components/disclosure.js";
 import { byLanguage } from "../../core/announcements.js";
 import { externalLink, h } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
-import { formatTime } from "../../core/time.js";
+import { formatDate } from "../../core/time.js";
 import { visit } from "./news_visits.js";
 
 const INITIAL_COUNT = 5;
@@ -27,7 +27,7 @@ export function news(items, opened) {
 }
 
 function newsItem({ date, url, title, language, pinned }, isNew) {
-  const time = h("time", { datetime: date.replace(" ", "T"), title: date }, formatTime(date));
+  const time = h("time", { datetime: date.replace(" ", "T"), title: date }, formatDate(date));
   return h(
     "li",
     {},
