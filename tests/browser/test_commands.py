@@ -38,7 +38,7 @@ DATA: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
     "costs?by=node": {
         "This month": ("GetForecast", {}),
         "Last twelve months": ("GetBillingReportList4NearlyYear", {}),
-        "Estimated costs": ("GetConsumptionsEstimated", {}),
+        "Cost at the current rate": ("GetConsumptionsEstimated", {}),
         "Monthly breakdown": ("GetConsumptionsByQuery", NOVEMBER),
         "Prices": ("GetPrices", {}),
     },

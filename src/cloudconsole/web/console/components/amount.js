@@ -6,6 +6,8 @@ import { formatNumber, language, t } from "../core/i18n.js";
 import { groupThousands, round } from "../core/money.js";
 
 const USUAL_PLACES = 2;
+// Up to this length a number stays on one line at every width.
+const UNBROKEN = 16;
 
 // The decimals of a currency: 2 for CNY, 0 for JPY, 3 for KWD.
 export function currencyPlaces(currency) {
@@ -37,21 +39,27 @@ export function roundedText(amount, currency) {
 
 export function amount(text, currency) {
   const [rounded, exact] = [roundedText(text, currency), groupThousands(text)];
-  if (rounded === exact) return h("span", { class: "amount" }, breakable(exact));
+  if (rounded === exact) return exactAmount(text);
   const variants = [
     h("span", { class: "rounded" }, breakable(rounded)),
     h("span", { class: "exact" }, breakable(exact)),
   ];
-  return h("span", { class: "amount" }, variants);
+  return h("span", { class: amountClass(exact) }, variants);
 }
 
 // Rounded, with the exact amount as its title.
 export function roundedAmount(text, currency) {
-  return h("span", { class: "amount", title: `${groupThousands(text)} ${currency}` }, roundedText(text, currency));
+  const rounded = roundedText(text, currency);
+  return h("span", { class: amountClass(rounded), title: `${groupThousands(text)} ${currency}` }, rounded);
 }
 
 export function exactAmount(text) {
-  return h("span", { class: "amount" }, breakable(groupThousands(text)));
+  const exact = groupThousands(text);
+  return h("span", { class: amountClass(exact) }, breakable(exact));
+}
+
+function amountClass(text) {
+  return text.length > UNBROKEN ? "amount is-long" : "amount";
 }
 
 export function amountWithCurrency(text, currency) {
@@ -66,6 +74,7 @@ export function percent(part) {
 
 // A number that is too long for its line is broken between groups of thousands, or before many decimals.
 function breakable(text) {
+  if (text.length <= UNBROKEN) return text;
   const [first, ...rest] = text.split(/(?<=,)|(?=\.\d{3})/);
   return [first, rest.map((part) => [h("wbr"), part])];
 }

@@ -31,6 +31,11 @@ export function sum(amounts) {
   return formatAmount(parsed.reduce((total, amount) => total + rescale(amount, places), 0n), places);
 }
 
+// The first amount minus the second, exactly.
+export function difference(first, second) {
+  return sum([first, second.startsWith("-") ? second.slice(1) : `-${second}`]);
+}
+
 // Round to a number of decimals. Half a unit is rounded away from zero, as is usual for bills: 0.125 becomes 0.13.
 export function round(amount, places) {
   const parsed = parseAmount(amount);

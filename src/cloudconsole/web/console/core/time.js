@@ -30,6 +30,13 @@ export function formatMoment(moment, timeZone) {
   }
 }
 
+// The day of a time of the API, without its year. An end is that of the last hour: midnight belongs to the day before.
+export function formatDay(text, { isEnd = false } = {}) {
+  const moment = new Date(`${text.replace(" ", "T")}Z`);
+  if (Number.isNaN(moment.getTime())) return text;
+  return format(new Date(moment.getTime() - (isEnd ? 1 : 0)), { day: "numeric", month: "short", timeZone: "UTC" });
+}
+
 // A month of the API, such as "2026-10".
 export function formatMonth(text) {
   return formatPartsOfMonth(text, { month: "long", year: "numeric" });
@@ -37,6 +44,18 @@ export function formatMonth(text) {
 
 export function formatShortMonth(text) {
   return formatPartsOfMonth(text, { month: "short" });
+}
+
+export function daysInMonth(text) {
+  const [year, number] = text.split("-").map(Number);
+  return new Date(Date.UTC(year, number, 0)).getUTCDate();
+}
+
+// The month that begins so many months after another, or before it.
+export function addMonths(text, count) {
+  const [year, number] = text.split("-").map(Number);
+  const months = year * 12 + number - 1 + count;
+  return `${Math.floor(months / 12)}-${String((months % 12) + 1).padStart(2, "0")}`;
 }
 
 function formatPartsOfMonth(text, options) {

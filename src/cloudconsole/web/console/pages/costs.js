@@ -53,13 +53,6 @@ function panels(info, state) {
         load: bills,
         render: (data, opened) => history(data, { info, opened, selection: hasMonths ? selection : null }),
       }),
-    panel({
-      title: t("costs.estimated"),
-      name: "cost-estimate",
-      tools: commandsButton(t("costs.estimated"), () => ({ action: "GetConsumptionsEstimated", cli: ["costs"] })),
-      load: () => call("GetConsumptionsEstimated"),
-      render: (items, opened) => estimate(items, info, opened),
-    }),
     hasMonths &&
       panel({
         title: t("costs.of_month"),
@@ -68,6 +61,13 @@ function panels(info, state) {
         load: selection.months,
         render: (months) => monthDetails({ months, selection, state, info, has, bills }),
       }),
+    panel({
+      title: t("costs.estimated"),
+      name: "cost-estimate",
+      tools: commandsButton(t("costs.estimated"), () => ({ action: "GetConsumptionsEstimated", cli: ["costs"] })),
+      load: () => call("GetConsumptionsEstimated"),
+      render: (items, opened) => estimate(items, info, opened),
+    }),
     has("GetPrices") &&
       panel({
         title: t("prices.title"),

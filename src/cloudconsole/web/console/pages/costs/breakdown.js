@@ -1,26 +1,30 @@
 // The costs of a month by kind, node or resource, with a search, and what is not known about them.
 
-import { amount, percent } from "../../components/amount.js";
 import { announce } from "../../components/announce.js";
-import { dataTable } from "../../components/data_table.js";
 import { h, newId, replace } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
-import { compare, share } from "../../core/money.js";
 import { errorBox, toApiError } from "../../core/panel.js";
 import { CallCancelled } from "../../core/session.js";
 import { formatMonth, formatTime } from "../../core/time.js";
+import { breakdownTable } from "./breakdown_table.js";
+import { periodOf } from "./calculation.js";
 import { kindName } from "./kinds.js";
-import { progress } from "./this_month.js";
-import { GROUPS, groupRows, isGap, loadRows, total } from "./rows.js";
+import { monthSummary } from "./month_summary.js";
+import { GROUPS, groupRows, isGap, loadRows } from "./rows.js";
 
 const DEBOUNCE_MS = 250;
 const GAPS_SHOWN = 3;
+// What the rows can be limited to, and the field of a row that has it.
+const FILTERS = { kind: "res_type", node: "region" };
 
-export function breakdown(loaded, { month, info, state }) {
-  const { bill } = loaded;
-  const output = h("div", {});
-  const count = h("p", { class: "count muted" });
+export function breakdown(loaded, { month, isCurrent, info, state }) {
+  const { bill, previous } = loaded;
+  const { currency } = info;
+  const summary = h("div", { class: "month-summary" });
   const notes = h("div", { class: "breakdown-notes" });
+  const filters = h("div", { class: "row filters-in-use" });
+  const count = h("p", { class: "count muted" });
+  const output = h("div", {});
   let { items, isComplete } = loaded;
   let by = groupOf(state);
   let search = state.get("search");
@@ -28,13 +32,19 @@ export function breakdown(loaded, { month, info, state }) {
 
   function render() {
     const costs = items.filter((item) => !isGap(item));
-    const groups = groupRows(costs, by);
-    const found = groups.filter((group) => matches(group, by, search));
-    replace(count, countText(found.length, groups.length));
-    const options = { by, currency: info.currency, month, whole: total(costs), isComplete, isFiltered: search !== "" };
-    if (groups.length === 0) replace(output, h("p", { class: "empty" }, t("costs.month.empty")));
-    else if (found.length === 0) replace(output, h("p", { class: "empty" }, t("costs.no_results")));
-    else replace(output, table(found, options));
+    const inUse = Object.keys(FILTERS).filter((name) => state.get(name) !== "");
+    const found = costs.filter((item) => inUse.every((name) => item[FILTERS[name]] === state.get(name)));
+    const all = groupRows(found, by);
+    const groups = all.filter((group) => matches(group, by, search));
+    replace(filters, inUse.map(filterButton));
+    replace(count, countText(groups.length, all.length));
+    const isFiltered = search !== "" || inUse.length > 0;
+    const totalLabel = t(isComplete ? (isFiltered ? "costs.total.found" : "costs.total") : "costs.total.loaded");
+    // Of the rows of one node, those of a resource that moved may end in the middle of the month.
+    const isKnown = isComplete && bill?.complete && costs.length === items.length && state.get("node") === "";
+    const period = isKnown && costs.length > 0 ? periodOf(costs, month, isCurrent) : null;
+    const options = { by, costs, currency, month, period, totalLabel, onSelect: showResources };
+    replace(output, groups.length > 0 ? breakdownTable(groups, options) : h("p", { class: "empty" }, t("costs.no_results")));
   }
 
   function countText(matching, all) {
@@ -44,14 +54,13 @@ export function breakdown(loaded, { month, info, state }) {
 
   function renderNotes() {
     const gaps = items.filter(isGap);
-    const corrections = items.filter((item) => item.billing_type === "correction");
+    const costs = isComplete ? items.filter((item) => !isGap(item)) : null;
+    replace(summary, monthSummary(costs, { month, isCurrent, bill, previous, currency }));
     replace(
       notes,
       !isComplete && truncated(),
       gaps.length > 0 && gapNote(gaps),
-      gaps.length === 0 && bill !== null && billNote(bill),
-      corrections.length > 0 &&
-        h("p", { class: "hint" }, t("costs.corrections"), " ", amount(total(corrections), info.currency), " ", info.currency),
+      gaps.length === 0 && bill?.complete === false && h("p", { class: "notice warning" }, t("costs.incomplete")),
     );
   }
 
@@ -91,6 +100,33 @@ export function breakdown(loaded, { month, info, state }) {
     announce(count.textContent);
   }
 
+  // The resources of a kind or node, which add up to its cost.
+  function showResources({ item }) {
+    state.set({ [by]: item[FILTERS[by]], search: "" });
+    [search, input.value] = ["", ""];
+    const radio = selector.querySelector("[value=resource]");
+    radio.checked = true;
+    selectGroup("resource");
+    radio.focus();
+  }
+
+  function filterButton(name) {
+    const value = name === "kind" ? kindName(state.get(name)) : state.get(name);
+    const remove = () => {
+      state.set({ [name]: "" });
+      render();
+      announce(count.textContent);
+      input.focus();
+    };
+    return h(
+      "button",
+      { type: "button", class: "filter-in-use", onclick: remove },
+      h("span", { class: "visually-hidden" }, t("costs.remove_filter"), " "),
+      h("span", {}, t("costs.filter", { name: t(`costs.${name}`), value })),
+      h("span", { "aria-hidden": "true" }, "✕"),
+    );
+  }
+
   // The number of results is announced after a pause in typing, not at each key.
   function handleInput({ target }) {
     search = target.value.trim();
@@ -107,18 +143,30 @@ export function breakdown(loaded, { month, info, state }) {
   const id = newId("search");
   const verbatim = { autocomplete: "off", autocapitalize: "none", spellcheck: "false" };
   const input = h("input", { type: "search", id, value: search, oninput: handleInput, ...verbatim });
+  const selector = groupSelector(by, selectGroup);
+  if (isComplete && items.every(isGap)) return emptyMonth(items, bill, month);
   render();
   renderNotes();
   return [
+    summary,
     notes,
     h(
       "div",
       { class: "breakdown-tools" },
-      groupSelector(by, selectGroup),
+      selector,
       h("div", { class: "search" }, h("label", { for: id }, t("costs.search")), input, count),
+      filters,
     ),
     output,
   ];
+}
+
+// One statement about a month without costs. Only a complete bill says that there were none.
+function emptyMonth(gaps, bill, month) {
+  const isFree = bill?.complete && gaps.length === 0;
+  const key = bill !== null && bill.total === null ? "no_record" : isFree ? "free" : "empty";
+  const text = h("p", { class: "empty" }, t(`costs.month.${key}`, { month: formatMonth(month) }));
+  return [gaps.length > 0 && gapNote(gaps), text];
 }
 
 // The chosen grouping, which is in the URL.
@@ -150,65 +198,6 @@ function matches({ item, nodes }, by, search) {
   return texts[by].some((each) => each.toLowerCase().includes(text));
 }
 
-function table(groups, { by, currency, month, whole, isComplete, isFiltered }) {
-  const first = { name: by, label: t(`costs.${by}`) };
-  const details = by === "resource" ? [["kind", kindOf], ["node", nodesOf]] : [];
-  const columns = [
-    first,
-    ...details.map(([name]) => ({ name, label: t(`costs.${name}`) })),
-    { name: "amount", label: t("costs.cost"), isNumber: true, isMain: true },
-    { name: "share", label: t("costs.share"), isNumber: true },
-  ];
-  const label = isComplete ? (isFiltered ? "costs.total.found" : "costs.total") : "costs.total.loaded";
-  return dataTable({
-    caption: t("costs.breakdown.caption", { month: formatMonth(month), currency }),
-    name: `breakdown-table by-${by}`,
-    columns,
-    rows: groups.map((group) => [
-      groupName(group, by),
-      ...details.map(([, content]) => content(group)),
-      amount(group.amount, currency),
-      shareOf(group.amount, whole),
-    ]),
-    totals: [
-      t(label),
-      ...details.map(() => ""),
-      amount(total(groups), currency),
-      shareOf(total(groups), whole),
-    ],
-  });
-}
-
-function groupName({ item }, by) {
-  if (by === "kind") return kindName(item.res_type);
-  if (by === "node") return item.region === "" ? h("span", { class: "muted" }, t("costs.no_node")) : h("bdi", {}, item.region);
-  // The correction of a price.
-  if (item.res_id === "") return t("costs.correction");
-  return [h("bdi", {}, item.name), h("bdi", { class: "resource-id muted" }, item.res_id)];
-}
-
-function kindOf({ item }) {
-  return kindName(item.res_type);
-}
-
-function nodesOf({ nodes }) {
-  return nodes.map((node, index) => [index > 0 && t("list.comma"), h("bdi", {}, node)]);
-}
-
-// Corrections can make an amount negative, and then a share says nothing.
-function shareOf(part, whole) {
-  if (compare(part, "0") < 0 || compare(whole, "0") <= 0) return "";
-  if (compare(part, whole) > 0) return "";
-  const fraction = share(part, whole);
-  const text = compare(part, "0") === 0 ? t("amount.share", { percent: "0" }) : percent(fraction);
-  return h("span", { class: "share" }, progress(fraction), h("span", { class: "percent" }, text));
-}
-
-function billNote({ total: amountOfMonth, complete }) {
-  if (amountOfMonth === null) return h("p", { class: "notice" }, t("costs.month.no_record"));
-  return complete ? null : h("p", { class: "notice warning" }, t("costs.incomplete"));
-}
-
 function gapNote(gaps) {
   const item = ({ start_at: start, end_at: end }) =>
     h("li", {}, t("costs.gap", { start: formatTime(start), end: formatTime(end) }));
@@ -219,6 +208,6 @@ function gapNote(gaps) {
     h("p", {}, t("costs.gaps")),
     h("ul", {}, gaps.slice(0, GAPS_SHOWN).map(item)),
     rest.length > 0 &&
-      h("details", {}, h("summary", {}, t("costs.gaps.more", { count: formatNumber(rest.length) })), h("ul", {}, rest.map(item))),
+      h("details", {}, h("summary", {}, t("costs.more", { count: formatNumber(rest.length) })), h("ul", {}, rest.map(item))),
   );
 }

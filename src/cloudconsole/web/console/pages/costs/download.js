@@ -6,17 +6,18 @@ import { h, replace } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
 import { errorBox, toApiError } from "../../core/panel.js";
 import { call, CallCancelled } from "../../core/session.js";
+import { formatMonth } from "../../core/time.js";
 import { csvLine } from "./csv.js";
 
 const PAGE = 1000;
 const FORMATS = ["csv", "focus"];
 
-// `month` returns the month to download.
-export function downloadButtons(month) {
+export function downloadButtons(first) {
   const status = h("div", { class: "download-status" });
   const buttons = FORMATS.map((format) =>
-    h("button", { type: "button", onclick: () => start(month(), format) }, t(`costs.download.${format}`)),
+    h("button", { type: "button", class: format === "focus" && "plain", onclick: () => start(month, format) }),
   );
+  let month = first;
   let isRunning = false;
 
   async function start(ofMonth, format) {
@@ -45,7 +46,17 @@ export function downloadButtons(month) {
     for (const button of buttons) button.setAttribute("aria-disabled", String(value));
   }
 
-  return { buttons: h("div", { class: "row" }, buttons), status };
+  // The month to download. One without costs has nothing to download.
+  function show(chosen, isEmpty = false) {
+    month = chosen;
+    for (const [index, button] of buttons.entries()) {
+      button.disabled = isEmpty;
+      replace(button, t(`costs.download.${FORMATS[index]}`, { month: formatMonth(month) }));
+    }
+  }
+
+  show(first);
+  return { show, buttons: h("div", { class: "row" }, buttons), status };
 }
 
 // Each page becomes a part of the file, which the browser may keep outside of its memory.

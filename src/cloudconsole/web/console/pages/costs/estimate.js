@@ -12,13 +12,13 @@ const PERIODS = ["hour", "day", "month", "year"];
 
 export function estimate(items, info, opened) {
   return [
-    items.length === 0 ? h("p", { class: "empty" }, t("costs.empty")) : table(items, info.currency),
-    h("p", { class: "hint" }, t("costs.method", { zone: info.timeZone, days: info.monthDays })),
+    items.length === 0 ? h("p", { class: "empty" }, t("costs.empty")) : table(items, info),
+    h("p", { class: "hint" }, t("costs.method", { zone: info.timeZone })),
     disclosure(opened, "cost-method", t("costs.method.more"), methodText(info)),
   ];
 }
 
-function table(items, currency) {
+function table(items, { currency, monthDays: days }) {
   const amounts = (find) => PERIODS.map((period) => amount(find(period), currency));
   const sorted = items.toSorted((a, b) => compare(b.hour, a.hour));
   return dataTable({
@@ -26,7 +26,7 @@ function table(items, currency) {
     name: "estimate-table",
     columns: [
       { name: "kind", label: t("costs.kind") },
-      ...PERIODS.map((period) => ({ name: period, label: t(`costs.${period}`), isNumber: true })),
+      ...PERIODS.map((period) => ({ name: period, label: t(`costs.${period}`, { days }), isNumber: true })),
     ],
     rows: sorted.map((item) => [kindName(item.res_type), ...amounts((period) => item[period])]),
     totals: [t("costs.total"), ...amounts((period) => sum(items.map((item) => item[period])))],

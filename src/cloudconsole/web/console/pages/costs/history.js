@@ -24,7 +24,7 @@ function chart(bills, currency, selection) {
   const current = bills.at(-1)?.bill_month;
   const readout = h("p", { class: "readout" });
   const scale = scaleFor(bills.map(({ total }) => total));
-  const selected = () => bills.find(({ bill_month: month }) => month === (selection?.get() ?? current));
+  const selected = () => bills.find(({ bill_month: month }) => month === (selection?.get(current) ?? current));
   const show = (bill) => replace(readout, bill && readoutText(bill, currency));
   const columns = bills.map((bill, index) => column(bill, index));
 
@@ -112,17 +112,18 @@ function roundUp(amount) {
 function table(bills, currency) {
   const state = ({ total, complete }) =>
     t(total === null ? "costs.record.none" : complete ? "costs.record.complete" : "costs.record.partial");
+  const isComplete = bills.every(({ complete }) => complete);
   return dataTable({
     caption: t("costs.history.caption", { currency }),
     columns: [
       { name: "month", label: t("costs.month_name") },
       { name: "amount", label: t("costs.cost"), isNumber: true, isMain: true },
-      { name: "record", label: t("costs.record") },
+      ...(isComplete ? [] : [{ name: "record", label: t("costs.record") }]),
     ],
     rows: bills.toReversed().map((bill) => [
       formatMonth(bill.bill_month),
       bill.total === null ? t("costs.unknown") : amount(bill.total, currency),
-      state(bill),
+      ...(isComplete ? [] : [state(bill)]),
     ]),
   });
 }

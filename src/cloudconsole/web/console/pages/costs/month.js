@@ -6,16 +6,18 @@ import { h, newId, replace } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
 import { panel } from "../../core/panel.js";
 import { CallCancelled } from "../../core/session.js";
-import { formatMonth } from "../../core/time.js";
+import { addMonths, formatMonth } from "../../core/time.js";
 import { breakdown } from "./breakdown.js";
 import { downloadButtons } from "./download.js";
-import { loadRows, total } from "./rows.js";
+import { isGap, loadRows, total } from "./rows.js";
 
 export function monthDetails({ months, selection, state, info, has, bills }) {
   const current = months.at(-1);
-  const month = () => selection.get() ?? current;
+  const month = () => selection.get(current);
+  const future = selection.future(current);
+  const notice = h("div", {}, future !== null && h("p", { class: "notice" }, t("costs.future", { month: formatMonth(future) })));
   const select = monthSelect(months, month(), (chosen) => selection.set(chosen, current));
-  const download = has("GetCostExport") && downloadButtons(month);
+  const download = has("GetCostExport") && downloadButtons(month());
   const slot = has("GetConsumptionsByQuery") && h("div", { class: "breakdown-slot" });
   let latest = null;
 
@@ -29,7 +31,7 @@ export function monthDetails({ months, selection, state, info, has, bills }) {
     const next = panel({
       name: "breakdown",
       load: async () => (data = await loadMonth(shown, bills, () => latest === token)),
-      render: (loaded) => breakdown(loaded, { month: shown, info, state }),
+      render: (loaded) => breakdown(loaded, { month: shown, isCurrent: shown === current, info, state }),
     });
     if (!slot.hasChildNodes()) replace(slot, next);
     slot.setAttribute("aria-busy", "true");
@@ -37,11 +39,14 @@ export function monthDetails({ months, selection, state, info, has, bills }) {
     if (latest !== token) return null;
     slot.removeAttribute("aria-busy");
     replace(slot, next);
+    if (download && isLoaded) download.show(shown, data.isComplete && data.items.every(isGap));
     return isLoaded && isCurrent() ? { month: shown, items: data.items } : null;
   }
 
   selection.onChange(async (chosen) => {
     select.value = chosen;
+    replace(notice);
+    if (download) download.show(chosen);
     const loaded = slot && (await show());
     if (loaded) {
       const amount = `${roundedText(total(loaded.items), info.currency)} ${info.currency}`;
@@ -52,6 +57,7 @@ export function monthDetails({ months, selection, state, info, has, bills }) {
   const id = newId("month");
   select.id = id;
   return [
+    notice,
     h(
       "div",
       { class: "month-tools" },
@@ -70,8 +76,9 @@ function monthSelect(months, selected, onSelect) {
 }
 
 async function loadMonth(month, bills, isCurrent) {
-  const [rows, bill] = await Promise.all([loadRows(month, [], isCurrent), billOf(month, bills)]);
-  return { ...rows, bill };
+  const ofMonths = [month, addMonths(month, -1)].map((each) => billOf(each, bills));
+  const [rows, bill, previous] = await Promise.all([loadRows(month, [], isCurrent), ...ofMonths]);
+  return { ...rows, bill, previous };
 }
 
 // The panel of the bills shows their errors.

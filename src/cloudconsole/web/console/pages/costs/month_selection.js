@@ -2,6 +2,7 @@
 // one it is the current month.
 
 import { CallCancelled } from "../../core/session.js";
+import { addMonths } from "../../core/time.js";
 
 const MONTH = /^(19[7-9]\d|[2-8]\d{3}|9[0-8]\d{2}|99[0-8]\d|999[0-8])-(0[1-9]|1[0-2])$/;
 const MONTHS = 12;
@@ -10,12 +11,14 @@ export function monthSelection(state, { bills, forecast, timeZone }) {
   const listeners = new Set();
   let current = null;
   const inUrl = () => (MONTH.test(state.get("month")) ? state.get("month") : null);
+  const monthUpTo = (latest) => (inUrl() === null || inUrl() > latest ? latest : inUrl());
 
   // The months to choose from, oldest first.
   async function months() {
     const known = await recentMonths();
     current = known.at(-1);
-    return inUrl() === null || known.includes(inUrl()) ? known : [...known, inUrl()].sort();
+    const chosen = inUrl();
+    return chosen === null || chosen > current || known.includes(chosen) ? known : [...known, chosen].sort();
   }
 
   // The console knows its current month best: its clock may differ from that of this computer.
@@ -28,10 +31,12 @@ export function monthSelection(state, { bills, forecast, timeZone }) {
 
   return {
     months,
-    // Null for the current month.
-    get: inUrl,
+    // A month that has not begun yet has no costs: the current one is shown.
+    get: monthUpTo,
+    // A later month than the current one that is in the URL, or null.
+    future: (latest) => (inUrl() > latest ? inUrl() : null),
     // By this computer's clock until the console's current month is known.
-    shown: () => inUrl() ?? current ?? monthOf(new Date(), timeZone),
+    shown: () => monthUpTo(current ?? monthOf(new Date(), timeZone)),
     set(month, current) {
       state.set({ month: month === current ? "" : month });
       for (const listener of listeners) listener(month);
@@ -51,12 +56,7 @@ async function succeeded(load, read) {
 }
 
 function monthsUpTo(month) {
-  const [year, number] = month.split("-").map(Number);
-  const last = year * 12 + number - 1;
-  return Array.from({ length: MONTHS }, (_, index) => {
-    const each = last - MONTHS + 1 + index;
-    return `${Math.floor(each / 12)}-${String((each % 12) + 1).padStart(2, "0")}`;
-  });
+  return Array.from({ length: MONTHS }, (_, index) => addMonths(month, index - MONTHS + 1));
 }
 
 function monthOf(moment, timeZone) {

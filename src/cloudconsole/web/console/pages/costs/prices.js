@@ -7,7 +7,7 @@ import { t } from "../../core/i18n.js";
 import { formatTime } from "../../core/time.js";
 import { kindName } from "./kinds.js";
 
-const UNITS = ["each", "vcpu", "ram_gb", "gb"];
+const UNITS = ["vcpu", "ram_gb", "gb"];
 
 export function prices(items, info) {
   if (items.length === 0) return h("p", { class: "empty" }, t("prices.empty"));
@@ -25,7 +25,7 @@ export function prices(items, info) {
 function table(name, items, { currency }) {
   const columns = [
     ["kind", t("costs.kind"), (item) => kindName(item.res_type)],
-    ["unit", t("prices.unit"), (item) => (UNITS.includes(item.unit) ? t(`prices.unit.${item.unit}`) : item.unit)],
+    ["unit", t("prices.unit"), (item) => unitName(item, items)],
     ["node", t("costs.node"), (item) => (item.region === null ? t("prices.all") : h("bdi", {}, item.region))],
     // Only some clouds have types.
     items.some(({ type }) => type !== null) && [
@@ -44,4 +44,14 @@ function table(name, items, { currency }) {
     columns: columns.map(([column, label]) => ({ name: column, label, ...attributes[column] })),
     rows: items.map((item) => columns.map(([, , content]) => content(item))),
   });
+}
+
+// An instance has a price of its own beside those of its cores and RAM, unless its type has one for all of it.
+function unitName({ unit, res_type: kind, type }, items) {
+  if (UNITS.includes(unit)) return t(`prices.unit.${unit}`);
+  if (unit !== "each") return unit;
+  if (kind === "loadbalance") return t("prices.unit.loadbalance");
+  if (kind !== "instance") return t("prices.unit.each");
+  const isBase = type === null && items.some((item) => item.res_type === kind && ["vcpu", "ram_gb"].includes(item.unit));
+  return t(isBase ? "prices.unit.instance.base" : "prices.unit.instance");
 }

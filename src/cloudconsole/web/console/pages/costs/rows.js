@@ -3,6 +3,7 @@
 import { invalidResponse } from "../../core/api.js";
 import { compare, sum } from "../../core/money.js";
 import { call, CallCancelled } from "../../core/session.js";
+import { daysInMonth } from "../../core/time.js";
 
 const PAGE = 1000;
 // How many pages are loaded at a time. More would be slow and use much memory.
@@ -33,13 +34,16 @@ export function rowsRequest(month, by) {
 }
 
 function daysOf(month) {
-  const [year, number] = month.split("-").map(Number);
-  const lastDay = new Date(Date.UTC(year, number, 0)).getUTCDate();
-  return { start_at: `${month}-01`, end_at: `${month}-${lastDay}` };
+  return { start_at: `${month}-01`, end_at: `${month}-${daysInMonth(month)}` };
 }
 
 export function isGap(item) {
   return item.res_type === "gap";
+}
+
+// A later change of hours of closed months.
+export function isCorrection(item) {
+  return item.billing_type === "correction";
 }
 
 export function total(items) {
@@ -55,7 +59,8 @@ const KEYS = {
 
 export const GROUPS = Object.keys(KEYS);
 
-// The sums of each group, the highest first: {item, amount, nodes}, where `item` is the group's last row.
+// The sums of each group, the highest first: {item, rows, amount, usage, corrections, nodes}, where `item` is the last of
+// its rows, and `usage` and `corrections` add up to `amount`.
 export function groupRows(items, by) {
   const groups = new Map();
   for (const item of items) {
@@ -66,7 +71,10 @@ export function groupRows(items, by) {
   return [...groups.values()]
     .map((rows) => ({
       item: rows.at(-1),
+      rows,
       amount: total(rows),
+      usage: total(rows.filter((row) => !isCorrection(row))),
+      corrections: total(rows.filter(isCorrection)),
       nodes: [...new Set(rows.map((row) => row.region).filter(Boolean))],
     }))
     .sort((a, b) => compare(b.amount, a.amount));
