@@ -224,7 +224,7 @@ def test_search_group_and_month_are_in_the_url(browser: ConsoleBrowser) -> None:
     expect(breakdown.get_by_label("Month")).to_have_value("2026-09")
     expect(page.get_by_role("button", name="September 2026:")).to_have_attribute("aria-pressed", "true")
     breakdown.get_by_label("Search").fill("no such resource")
-    expect(breakdown.get_by_text("Nothing matches this text.")).to_be_visible()
+    expect(breakdown.get_by_text("Nothing matches.")).to_be_visible()
 
 
 @pytest.mark.parametrize("month", ["2026-13", "1969-12", "9999-01", "x", "2026-10-01"])
@@ -328,6 +328,16 @@ def test_a_kind_or_node_leads_to_its_resources(browser: ConsoleBrowser, by: str,
     breakdown.get_by_role("button", name="Remove filter").click()
     expect(breakdown.locator("tbody tr")).to_have_count(9)
     expect(breakdown.get_by_label("Search")).to_be_focused()
+
+
+@pytest.mark.parametrize("name", ["kind", "node"])
+def test_an_unknown_filter_in_the_url_finds_nothing_and_can_be_removed(browser: ConsoleBrowser, name: str) -> None:
+    page = browser.open_signed_in(f"/#/costs?month=2026-10&{name}=%3Cimg%20src%3Dx%3E")
+    breakdown = panel(page, "Monthly breakdown")
+    expect(breakdown.get_by_text("Nothing matches.")).to_be_visible()
+    breakdown.get_by_role("button", name=f"Remove filter {name.title()}: <img src=x>").click()
+    expect(breakdown.locator("tbody tr")).to_have_count(3)
+    assert page.url.endswith("/#/costs?month=2026-10")
 
 
 def test_hours_and_prices_of_a_resource_are_shown(browser: ConsoleBrowser) -> None:

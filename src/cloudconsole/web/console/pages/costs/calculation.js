@@ -18,7 +18,7 @@ export function calculation(rows, currency) {
   const result = (sum) => count > 1 && [" = ", amount(sum, currency)];
   const lines = [
     ...usage.map((row) => [usageText(row, usage), result(row.amount)]),
-    ...[...corrections].map(([cause, found]) => [correctionText(cause), " ", amount(total(found), currency)]),
+    ...[...corrections].map(([cause, found]) => [correctionText(cause), amount(total(found), currency)]),
   ].map((content) => h("span", { class: "line" }, content));
   const rest = lines.slice(LINES_SHOWN);
   if (rest.length <= 1) return lines;
@@ -32,7 +32,7 @@ function usageText(row, all) {
   const hours = t("costs.hours", { hours: formatNumber(Number(row.cost_time) / 3600) });
   const isResized = all.some((each) => sizeText(each) !== sizeText(row));
   return [
-    !row.start_at.endsWith("-01 00:00:00") && all.length > 1 && [t("costs.from", { time: formatTime(row.start_at) }), " "],
+    !row.start_at.endsWith("-01 00:00:00") && all.length > 1 && t("costs.from", { time: formatTime(row.start_at) }),
     isResized && [sizeText(row), " · "],
     h("span", { class: "nowrap" }, hours, " × ", exactAmount(row.unit_price)),
   ];
