@@ -64,7 +64,7 @@ class AdminCommands:
         try:
             with store(self._settings) as engine:
                 was_reached = True
-                with writing_transaction(engine, self._settings) as tx:
+                with writing_transaction(engine, self._settings, force=change.is_forced) as tx:
                     done = _apply(tx, change)
         except OperatorError as rejection:
             if is_retry:

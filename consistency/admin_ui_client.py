@@ -229,7 +229,7 @@ def _session_status(http: httpx2.Response) -> Response:
 
 
 def _form_input(change: Change) -> dict[str, str]:
-    values = {name: str(value) for name, value in change.fields.items()}
+    values = {name: str(value) for name, value in change.fields.items()} | ({"force": "on"} if change.is_forced else {})
     return {**values, "password_again": values["password"]} if "password" in values else values
 
 

@@ -43,6 +43,11 @@ class Change(NamedTuple):
         entity, *names = self.register
         return "/".join([*names, PRICES_FROM]) if entity == "price" else names[-1]
 
+    @property
+    def is_forced(self) -> bool:
+        """Whether the operator confirms it: it changes the cost of past hours, or limits below use."""
+        return self.register[0] in ("price", "quota")
+
 
 class WriteGenerator(ABC):
     """The changes of one writer; each register has exactly one generator."""

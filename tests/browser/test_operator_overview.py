@@ -16,6 +16,8 @@ def fill_a_quota(page: Page) -> None:
     page.goto("/admin/quota/one/?key=demo")
     page.locator("input[type=text][name='gigabytes']").fill("1")
     page.locator("main form button.primary").click()
+    page.locator("#force").check()
+    page.locator("main form button.primary").click()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -49,6 +51,6 @@ def test_from_what_needs_attention_to_where_it_is_dealt_with(browser: ConsoleBro
     attention.get_by_role("link", name="Failed sign-ins to these pages").click()
     expect(page.locator("tbody")).to_contain_text("Operator login rejected")
     page.goto("/admin/")
-    attention.get_by_role("link", name="demo: volumes and snapshots").click()
+    attention.get_by_role("link", name="demo: volume and snapshot storage").click()
     expect(page.get_by_role("region", name="Quotas")).to_contain_text("over quota")
     expect(page.get_by_role("region", name="Costs")).to_contain_text("so far")

@@ -52,7 +52,7 @@ class TestTables:
     def test_usage_is_a_table_with_bars(self, demo_user: CliUser) -> None:
         heading, first, second, third, *_ = final_screen(demo_user.open_terminal("usage"))
         assert heading.split() == ["quota", "used", "limit", "free"]
-        assert re.fullmatch(r"instances {22}█{6}░{24} {6}4 {6}20 {5}16", first)
+        assert re.fullmatch(r"instances {25}█{6}░{24} {6}4 {6}20 {5}16", first)
         assert second.split()[-3:] == ["13", "64", "51"]
         assert third.startswith("RAM (MB) ")
 

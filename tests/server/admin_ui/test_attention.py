@@ -89,7 +89,7 @@ def test_tenants_near_a_quota_are_listed_and_link_to_their_pages(
         QUOTAS.change(tx, "demo", {name: 1 for name, limit in usage.items() if name == "gigabytes"})
     page = operator.get("/admin/")
     (text,) = entries(page)
-    assert text.startswith("Warning Tenants that use at least 80 % of a quota, the most used first demo: volumes and")
+    assert text.startswith("Warning Tenants that use at least 80 % of a quota, the most used first demo: volume and")
     assert text.endswith("All tenants near a quota")
     assert page.links.count("/admin/quota/?near=on") == 2
     assert page.links.count("/admin/tenant/one/?key=demo") == 1
@@ -110,7 +110,7 @@ def test_kept_figures_have_their_time(
     clock.moment += 30
     assert attention_of(operator.get("/admin/")) == first
     clock.moment += 30
-    assert "volumes and snapshots" in entries(operator.get("/admin/"))[0]
+    assert "volume and snapshot storage" in entries(operator.get("/admin/"))[0]
 
 
 def test_prices_about_to_change_are_listed_with_the_present_ones(

@@ -165,7 +165,7 @@ def test_overview_shows_latest_changes_and_upcoming_news(operator: Operator) -> 
     page = operator.get("/admin/")
     assert "2027-01-01 00:00:00 Sooner 2028-01-01 00:00:00 Later" in page.text
     assert "Never" not in page.text
-    assert page.text.index("web:operator: Disable news item 13") < page.text.index("web:operator: Add news item 11")
+    assert page.text.index("web:operator: Withdraw news item 13") < page.text.index("web:operator: Add news item 11")
     for number in range(10):
         operator.send(operator.get("/admin/tenant/add/").form("/add/"), name=f"t{number}")
     assert "news item 11" not in operator.get("/admin/").text

@@ -131,7 +131,9 @@ def related_links_for(entity: EntityType, key: str, record: Record) -> list[tupl
         links.append((_ITS_LOGINS, link("audit/", log="access", actor=key)))
         if record["role"] == "operator":
             links.append((_ITS_CHANGES, link("audit/", actor=f"{ACTOR_PREFIX}{key}")))
-    return [*links, (_CHANGES_TO_IT, link("audit/", subject=key, change=f"{entity.name}."))]
+    # Those of a tenant include its quotas, which have its name.
+    change = None if entity.name in ("tenant", "quota") else f"{entity.name}."
+    return [*links, (_CHANGES_TO_IT, link("audit/", subject=key, change=change))]
 
 
 _ITS_QUOTAS: Final = Text("Quotas", "配额")

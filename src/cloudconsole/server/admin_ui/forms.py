@@ -31,7 +31,7 @@ STALE_FORM: Final = Text(
     "此页面打开后您重新登录过，未做任何更改，请再次提交。",
 )
 RESTORED_FORM: Final = Text(
-    "You signed in again, and this is what you typed: it is not saved yet.",
+    "You signed in again. This is what you typed; it is not saved yet.",
     "您已重新登录，以下为之前填写的内容，尚未保存。",
 )
 _CURRENT_VALUE: Final = ("Current value: {value}", "当前值：{value}")
@@ -55,6 +55,8 @@ class Problems(NamedTuple):
     of_fields: Mapping[str, tuple[Label, ...]] = {}
     """Messages by field name."""
     may_be_forced: bool = False
+    is_restored: bool = False
+    """Not a problem: the form is shown as it was typed before a sign-in."""
 
 
 class BoundField(NamedTuple):
@@ -120,7 +122,7 @@ def record_fields(controls: Iterable[FormField], record: Record, zone: tzinfo) -
 
 
 def submitted_texts(text: Text) -> Problems:
-    return Problems((Problem(text),))
+    return Problems((Problem(text),), is_restored=text is RESTORED_FORM)
 
 
 def form_problems(error: OperatorError, controls: Sequence[FormField]) -> Problems:

@@ -20,7 +20,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "page.theme.system": Text("System", "跟随系统"),
     "page.theme.light": Text("Light", "浅色"),
     "page.theme.dark": Text("Dark", "深色"),
-    "page.zone": Text("Times are in {zone}.", "时间所用时区：{zone}。"),
+    "page.zone": Text("Times are in {zone}.", "页面时间的时区：{zone}。"),
     "page.printed": Text("Account {username}, page of {time}", "账户 {username}，页面生成于 {time}"),
     "punctuation.colon": Text(": ", "："),
     "punctuation.semicolon": Text("; ", "；"),
@@ -83,6 +83,12 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "panel.quotas": Text("Free quota of {tenant}", "{tenant} 的剩余配额"),
     "panel.quotas.free": Text("{free} of {limit}", "{free} / {limit}"),
     "form.failed": Text("Nothing was changed", "未做任何更改"),
+    "form.confirm": Text("Confirm this change", "请确认此更改"),
+    "form.confirm.help": Text(
+        "Nothing was changed yet. To make this change, tick the box below the form and send it again:",
+        "尚未做任何更改。如需继续，请勾选表单下方的选项后再次提交：",
+    ),
+    "form.restored": Text("Your input is restored", "已恢复您填写的内容"),
     "form.failed.many": Text("{title}: {count} problems", "{title}：共 {count} 个问题"),
     # Pages of one entity
     "detail.heading": Text("{entity} {key}", "{entity} {key}"),
@@ -129,7 +135,8 @@ MESSAGES: Final[Mapping[str, Text]] = {
         "This is how tenants will see the item. It is not saved yet.", "租户将看到如下公告。此内容尚未保存。"
     ),
     "preview.scheduled": Text("It will appear at the given time.", "公告将在所设时间发布。"),
-    "action.heading": Text("{action}: {entity} {key}", "{action}：{entity} {key}"),
+    "action.heading": Text("{change} {key}", "{change} {key}"),
+    "action.own_account": Text("You are signed in with this account.", "这是您当前登录的账户。"),
     "action.dependents": Text("This {entity} cannot be deleted yet", "暂时无法删除此{entity}"),
     "action.dependents.count": Text("{count} {entities}", "{count} 个{entities}"),
     "action.dependents.help": Text(
@@ -150,7 +157,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "audit.account": Text("Account", "账户"),
     "audit.address": Text("Address", "地址"),
     "audit.request": Text("Request ID", "请求 ID"),
-    "audit.actor": Text("Actor", "操作者"),
+    "audit.actor": Text("Actor", "操作人"),
     "audit.change": Text("Change", "操作"),
     "audit.subject": Text("Subject", "对象"),
     "audit.details": Text("Details", "详情"),

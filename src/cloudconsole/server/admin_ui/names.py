@@ -154,7 +154,6 @@ CHANGES: Final[Mapping[str, Text]] = {
     "password": Text("Reset password of {entity}", "重置{entity}密码"),
     "remove": Text("Delete {entity}", "删除{entity}"),
     "rename": Text("Rename {entity}", "重命名{entity}"),
-    "reset": Text("Reset quotas of {entity}", "重置{entity}配额"),
 }
 """Changes of entities in the audit log, by verb."""
 EVENTS: Final[Mapping[str, Text]] = {
@@ -170,12 +169,16 @@ EVENTS: Final[Mapping[str, Text]] = {
     "operator_login": Text("Operator login", "管理员登录"),
     "operator_login_refused": Text("Operator login rejected", "管理员登录被拒绝"),
     "operator_logout": Text("Operator logout", "管理员退出登录"),
+    "news.disable": Text("Withdraw news item", "撤回公告"),
+    "news.enable": Text("Publish news item again", "重新发布公告"),
     "prune": Text("Delete old entries", "清理旧记录"),
+    "quota.change": Text("Change quotas", "修改配额"),
+    "quota.reset": Text("Reset quotas", "恢复默认配额"),
     "recount": Text("Correct counters", "校正计数"),
     "restore": Text("Restore backup", "恢复备份"),
     "session_revoked": Text("Session revoked", "会话被撤销"),
 }
-"""Other entries of the audit logs."""
+"""Other entries of the audit logs, and changes with a name of their own."""
 DONE: Final[Mapping[str, Text]] = {
     "add": Text("added", "已添加"),
     "change": Text("changed", "已修改"),

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, ChangeResult, EntityType
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, RESOURCES, ChangeResult, EntityType
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.fields import NOT_AN_ADDRESS
@@ -171,8 +171,9 @@ _DESCRIPTIONS: Final[Mapping[tuple[str, str], Text]] = {
         "该账户将被永久删除，其会话立即结束。",
     ),
     ("resource", "remove"): Text(
-        "It is deleted as if it had never existed. To stop its costs, end it instead.",
-        "该资源将被删除，如同从未存在。如需停止计费，请改用“结束”。",
+        "It is removed from all lists and from the use of quotas; its costs up to the last full hour stay. To keep it "
+        "in the lists, end it instead.",
+        "该资源将从列表和配额用量中移除，此前整点已产生的费用仍会保留。如需在列表中保留，请改用“结束”。",
     ),
     ("resource", "end"): Text(
         "It counts in the hour of its end, and in no later one.", "资源在结束所在的小时仍计费，之后不再计费。"
@@ -191,6 +192,7 @@ _BUTTONS: Final = {
     "remove": Text("Delete", "删除"),
     "reset": Text("Reset to the defaults", "恢复默认值"),
 }
+_NEWS_BUTTONS: Final = {"disable": Text("Withdraw", "撤回"), "enable": Text("Publish again", "重新发布")}
 
 _END: Final = FormField(
     "at", label_of("ended"), Text("Time of the end; now if empty.", "结束时间；留空为当前时间。"), "time", ("ended",)
@@ -214,7 +216,8 @@ def _row_action(entity: EntityType, verb: str) -> RowAction:
         english, chinese = _OTHER_DESCRIPTIONS[verb]
         one = entity_name(entity)
         description = Text(english.format(entity=one.en), chinese.format(entity=one.zh))
-    button, past = _BUTTONS[verb], _always(DONE[verb])
+    button = _NEWS_BUTTONS[verb] if entity is NEWS and verb in _NEWS_BUTTONS else _BUTTONS[verb]
+    past = _always(DONE[verb])
     if entity is RESOURCES and verb == "end":
         return RowAction(entity, verb, button, description, past, _end, (_END,))
     return RowAction(entity, verb, button, description, past, do, is_harmless=verb == "enable")

@@ -68,7 +68,7 @@ _DONE: Final[Mapping[str, Mapping[object, Text]]] = {
 """What the log says about an account's password and sessions."""
 _COUNTS: Final = {"added", "changed", "removed"}
 _COUNTED_ZH: Final = "新增 {added}，修改 {changed}，删除 {removed}"
-_NO_SUBJECT: Final = Message("logins have no subject: use Actor", "登录记录没有对象，请改用“操作者”")
+_NO_SUBJECT: Final = Message("logins have no subject: use Actor", "登录记录没有对象，请改用“操作人”")
 _SUBJECTS: Final = frozenset(entity.name for entity in ENTITY_TYPES)
 
 

@@ -22,7 +22,8 @@ function render(route) {
       const has = (action) => info.extensions?.includes(action);
       const prices = has("GetPrices") ? call("GetPrices") : [];
       // They only add nodes to choose from, so the page does without them.
-      const rows = has("GetConsumptionsByQuery") ? call("GetConsumptionsByQuery", { limit: 1000 }).catch(() => []) : [];
+      const hasRows = has("GetEstimate") && has("GetConsumptionsByQuery");
+      const rows = hasRows ? call("GetConsumptionsByQuery", { limit: 1000 }).catch(() => []) : [];
       return Promise.all([flavors, info, prices, rows]);
     },
     render: ([data, info, prices, rows]) => flavorsPage(data, info, pricedNames(prices, rows), state),
