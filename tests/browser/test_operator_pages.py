@@ -298,20 +298,3 @@ def test_the_back_button_shows_nothing_after_sign_out(page: Page) -> None:
     heading(page, "Sign in")
     page.go_back()
     heading(page, "Sign in")
-
-
-def test_the_back_button_restores_a_form_sent_after_the_session_ended(page: Page, browser: ConsoleBrowser) -> None:
-    page.goto("/admin/tenant/add/")
-    page.get_by_label("Name").fill("acme")
-    page.context.clear_cookies(name="operatorid")
-    page.get_by_role("button", name="Add").click()
-    expect(page.get_by_role("alert")).to_contain_text("nothing was changed")
-    sign_in(page, "operator")
-    heading(page, "Add a tenant")
-    expect(page.get_by_label("Name")).to_have_value("")
-    page.go_back()
-    page.go_back()
-    heading(page, "Add a tenant")
-    expect(page.get_by_label("Name")).to_have_value("acme")
-    page.get_by_role("button", name="Add").click()
-    heading(page, "Tenant acme")

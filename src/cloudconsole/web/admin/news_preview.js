@@ -3,12 +3,7 @@
 
 const language = document.documentElement.lang;
 const locale = navigator.languages.find((tag) => tag.toLowerCase().split("-")[0] === language) ?? language;
-const format = new Intl.DateTimeFormat(locale, {
-  dateStyle: "medium",
-  timeStyle: "short",
-  hourCycle: "h23",
-  timeZone: "UTC",
-});
+const format = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
 
 for (const time of document.querySelectorAll(".news-preview time")) {
   time.title = time.textContent;
