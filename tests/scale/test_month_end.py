@@ -235,7 +235,7 @@ def simulate(tenant: str, changes: list[dict[str, Any]]) -> Simulation:
     for entry in changes:
         simulation.now = entry["at"]
         before, after = (json.loads(entry[name] or "null") for name in ("before", "after"))
-        entity, _, verb = entry["change"].partition(".")
+        entity, _, verb = entry["change"].removesuffix(" (forced)").partition(".")
         record = after or before
         if entity == "price":
             place = "volume", record.get("node"), second(record["from"])
