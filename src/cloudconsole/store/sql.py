@@ -63,14 +63,19 @@ def delete_rows(connection: Connection, column: Column[Any], values: Iterable[An
 
 def in_values(connection: Connection, column: Column[Any], values: Iterable[Any]) -> ColumnElement[bool]:
     """Return a condition that the column has one of these values, without a limit on their number."""
-    given: BindParameter[str] = bindparam("given", msgspec.json.encode(list(values)).decode(), unique=True)
-    query = text(_chosen(connection.dialect.name, column)).bindparams(given).columns(column)
+    given: BindParameter[str] = bindparam("given", json_of(values), unique=True)
+    query = text(given_values(connection.dialect.name, column)).bindparams(given).columns(column)
     condition: ColumnElement[bool] = column.in_(query)
     return condition
 
 
+def json_of(values: Iterable[Any]) -> str:
+    return msgspec.json.encode(list(values)).decode()
+
+
 @lru_cache(maxsize=64)
-def _chosen(dialect: str, column: Column[Any]) -> str:
+def given_values(dialect: str, column: Column[Any]) -> str:
+    """Return a query for the values in the JSON parameter `given`, of the type of a column."""
     if dialect == "sqlite":
         # With its own type: a cast of each value takes longer than the rest.
         return "SELECT value FROM json_each(:given)"
