@@ -10,7 +10,7 @@ from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
 from cloudconsole.server.admin_ui.attention import AttentionReader, CheckEndpoints
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.page_services import NOT_FOUND, PageServices
-from cloudconsole.server.admin_ui.row_actions import RowActionView, row_actions_for
+from cloudconsole.server.admin_ui.row_actions import row_actions_for
 from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
 from cloudconsole.server.admin_ui.templating import (
     AUDIT_PATH,
@@ -25,6 +25,7 @@ from cloudconsole.server.admin_ui.views.create import CreateView
 from cloudconsole.server.admin_ui.views.detail import DetailView
 from cloudconsole.server.admin_ui.views.home import HomeView
 from cloudconsole.server.admin_ui.views.list import ListView
+from cloudconsole.server.admin_ui.views.row_action import RowActionView
 from cloudconsole.server.admin_ui.views.suggest import SuggestView
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import OPERATOR_PATH

@@ -1,57 +1,24 @@
-"""Row actions, such as disable, remove and end, and their confirmation page."""
+"""Row actions, such as disable, remove and end."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from cloudconsole.core.resources import Role
 from cloudconsole.operator.entities import ACCOUNTS, NEWS, RESOURCES, ChangeResult, EntityType
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
-from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
+from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.fields import NOT_AN_ADDRESS
-from cloudconsole.operator.messages import Message
-from cloudconsole.operator.password_policy import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.operator.rows_and_records import Record
-from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
-from cloudconsole.server.admin_ui.forms import (
-    RESTORED_FORM,
-    STALE_FORM,
-    Problems,
-    blank_fields,
-    form_problems,
-    submitted_fields,
-    submitted_texts,
-)
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of
-from cloudconsole.server.admin_ui.names import DONE, ENTITIES, NOTHING_TO_CHANGE, entity_name
-from cloudconsole.server.admin_ui.page_services import PageServices
-from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
-from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
-from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response
+from cloudconsole.server.admin_ui.names import DONE, entity_name
+from cloudconsole.server.admin_ui.password_fields import PASSWORDS, new_password
 from cloudconsole.server.ip_addresses import forwarded_address, throttle_address
 from cloudconsole.spec.i18n import Text
 from cloudconsole.store.passwords import hash_password
 from cloudconsole.store.session_lookup import Session
 
-PASSWORDS: Final = (
-    FormField(
-        "password",
-        label_of("password"),
-        Message(
-            "At least {tenant} characters, {operator} for operators; more if configured.",
-            "至少 {tenant} 个字符，管理员至少 {operator} 个；系统可能要求更长。",
-            **MINIMUM_LENGTHS,
-        ),
-        "password",
-        ("password",),
-        is_required=True,
-    ),
-    FormField("password_again", label_of("password_again"), "", "password", ("password_again",), is_required=True),
-)
 ADDRESS: Final = FormField(
     "address",
     label_of("address"),
@@ -61,20 +28,6 @@ ADDRESS: Final = FormField(
     "text",
     ("address",),
 )
-
-
-def new_password(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> str:
-    """Return the validated new password."""
-    raise_if_invalid(password_errors(fields, policy, role))
-    return fields["password"]
-
-
-def password_errors(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> Iterator[FieldError]:
-    password = fields.get("password", "")
-    if problem := policy.problem(password, role):
-        yield ("password",), problem
-    elif fields.get("password_again", "") != password:
-        yield ("password_again",), Message("differs from the password", "两次输入的密码不一致")
 
 
 def reset_password(executor: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
@@ -263,91 +216,3 @@ _OF_ACCOUNTS: Final = (
         (ADDRESS,),
     ),
 )
-
-
-class Dependents(NamedTuple):
-    """Entities that prevent a removal, and the page that lists them."""
-
-    number: int
-    label: Label
-    url: str
-
-
-def dependents_of(tx: OperatorTransaction, entity: EntityType, key: str) -> list[Dependents]:
-    found = []
-    for user, count in entity.dependents(tx, key).items():
-        names = ENTITIES[user.lower()]
-        label = names.one if count == 1 else names.many
-        found.append(Dependents(count, label, link(f"{user.lower()}/", **{entity.name: key})))
-    return found
-
-
-class RowActionView:
-    def __init__(self, action: RowAction, context: PageServices) -> None:
-        self._action = action
-        self._context = context
-
-    async def ask(self, request: Request) -> Response:
-        visit = await self._context.sessions.require(request)
-        return await self._page(request, visit, key_of(parse_query(request)))
-
-    async def do(self, request: Request) -> Response:
-        action, context = self._action, self._context
-        posted = await context.sessions.receive(request)
-        key = key_of(posted.fields)
-        if not posted.is_current:
-            return await self._page(request, posted.visit, key, posted, submitted_texts(STALE_FORM), 403)
-        force = action.may_be_forced and "force" in posted.fields
-        order = ActionRequest(posted.visit.session, key, posted.fields, force)
-        try:
-            done = await context.executor.write(partial(action.run, context.executor, order))
-        except OperatorError as error:
-            return await self._page(request, posted.visit, key, posted, form_problems(error, action.fields), 422)
-        past = action.past(done) if done.changed else NOTHING_TO_CHANGE
-        page = (
-            link(f"{action.entity.name}/") if action.verb == "remove" else link(f"{action.entity.name}/one/", key=key)
-        )
-        return context.done(request, action.entity, done.subject, past, page)
-
-    async def restore(self, request: Request, posted: FormPost) -> Response:
-        """Show what was typed before the session ended."""
-        key = key_of(posted.fields)
-        return await self._page(request, posted.visit, key, posted, submitted_texts(RESTORED_FORM))
-
-    async def _page(
-        self,
-        request: Request,
-        visit: OperatorRequest,
-        key: str,
-        posted: FormPost | None = None,
-        problems: Problems | None = None,
-        status: int = 200,
-    ) -> Response:
-        action, problems = self._action, problems or Problems()
-
-        def read(tx: OperatorTransaction) -> tuple[Record, list[Dependents]]:
-            record = action.entity.show(tx, key)
-            return record, dependents_of(tx, action.entity, key) if action.verb == "remove" else []
-
-        try:
-            record, dependents = await self._context.executor.read(read)
-        except OperatorError as missing:
-            return self._context.not_found(request, visit, missing.message)
-        fields = blank_fields(action.fields)
-        if posted is not None:
-            fields = submitted_fields(action.fields, posted.fields, problems)
-        return self._context.page(
-            "confirm.html",
-            request,
-            visit,
-            status=status,
-            entity=action.entity,
-            row_action=action,
-            key=key,
-            fields=fields,
-            problems=problems,
-            suggestions={},
-            may_be_forced=problems.may_be_forced and action.may_be_forced,
-            dependents=dependents,
-            may_be_disabled="disable" in action.entity.verbs and not record.get("disabled"),
-        )

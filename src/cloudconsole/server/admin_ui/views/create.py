@@ -10,7 +10,6 @@ from cloudconsole.operator.entities import ACCOUNTS, NEWS, ChangeResult, EntityT
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui import row_actions
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, create_fields
 from cloudconsole.server.admin_ui.forms import (
@@ -27,6 +26,7 @@ from cloudconsole.server.admin_ui.forms import (
 )
 from cloudconsole.server.admin_ui.names import ADDED_BEFORE, DONE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.password_fields import PASSWORDS, password_errors
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.admin_ui.views.form_panels import FormPanel, form_panel
@@ -80,7 +80,7 @@ class CreateView:
         self._entity = entity
         self._context = context
         own = create_fields(entity)
-        self._controls: tuple[FormField, ...] = (*own, *row_actions.PASSWORDS) if entity is ACCOUNTS else own
+        self._controls: tuple[FormField, ...] = (*own, *PASSWORDS) if entity is ACCOUNTS else own
 
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
@@ -132,7 +132,7 @@ class CreateView:
         except ValidationError as error:
             findings += error.errors
         role: Role = "operator" if values.get("role") == "operator" else "tenant"
-        findings += row_actions.password_errors(fields, self._context.executor.password_policy, role)
+        findings += password_errors(fields, self._context.executor.password_policy, role)
         raise_if_invalid(findings)
         return fields["password"]
 

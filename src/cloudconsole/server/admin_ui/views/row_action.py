@@ -1,0 +1,114 @@
+"""Confirmation page of a row action, and the entities that prevent a removal."""
+
+from functools import partial
+from typing import NamedTuple
+
+from cloudconsole.operator.entities import EntityType
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.forms import (
+    RESTORED_FORM,
+    STALE_FORM,
+    Problems,
+    blank_fields,
+    form_problems,
+    submitted_fields,
+    submitted_texts,
+)
+from cloudconsole.server.admin_ui.i18n import Label
+from cloudconsole.server.admin_ui.names import ENTITIES, NOTHING_TO_CHANGE
+from cloudconsole.server.admin_ui.page_services import PageServices
+from cloudconsole.server.admin_ui.row_actions import ActionRequest, RowAction
+from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
+from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+
+
+class Dependents(NamedTuple):
+    """Entities that prevent a removal, and the page that lists them."""
+
+    number: int
+    label: Label
+    url: str
+
+
+def dependents_of(tx: OperatorTransaction, entity: EntityType, key: str) -> list[Dependents]:
+    found = []
+    for user, count in entity.dependents(tx, key).items():
+        names = ENTITIES[user.lower()]
+        label = names.one if count == 1 else names.many
+        found.append(Dependents(count, label, link(f"{user.lower()}/", **{entity.name: key})))
+    return found
+
+
+class RowActionView:
+    def __init__(self, action: RowAction, context: PageServices) -> None:
+        self._action = action
+        self._context = context
+
+    async def ask(self, request: Request) -> Response:
+        visit = await self._context.sessions.require(request)
+        return await self._page(request, visit, key_of(parse_query(request)))
+
+    async def do(self, request: Request) -> Response:
+        action, context = self._action, self._context
+        posted = await context.sessions.receive(request)
+        key = key_of(posted.fields)
+        if not posted.is_current:
+            return await self._page(request, posted.visit, key, posted, submitted_texts(STALE_FORM), 403)
+        force = action.may_be_forced and "force" in posted.fields
+        order = ActionRequest(posted.visit.session, key, posted.fields, force)
+        try:
+            done = await context.executor.write(partial(action.run, context.executor, order))
+        except OperatorError as error:
+            return await self._page(request, posted.visit, key, posted, form_problems(error, action.fields), 422)
+        past = action.past(done) if done.changed else NOTHING_TO_CHANGE
+        page = (
+            link(f"{action.entity.name}/") if action.verb == "remove" else link(f"{action.entity.name}/one/", key=key)
+        )
+        return context.done(request, action.entity, done.subject, past, page)
+
+    async def restore(self, request: Request, posted: FormPost) -> Response:
+        """Show what was typed before the session ended."""
+        key = key_of(posted.fields)
+        return await self._page(request, posted.visit, key, posted, submitted_texts(RESTORED_FORM))
+
+    async def _page(
+        self,
+        request: Request,
+        visit: OperatorRequest,
+        key: str,
+        posted: FormPost | None = None,
+        problems: Problems | None = None,
+        status: int = 200,
+    ) -> Response:
+        action, problems = self._action, problems or Problems()
+
+        def read(tx: OperatorTransaction) -> tuple[Record, list[Dependents]]:
+            record = action.entity.show(tx, key)
+            return record, dependents_of(tx, action.entity, key) if action.verb == "remove" else []
+
+        try:
+            record, dependents = await self._context.executor.read(read)
+        except OperatorError as missing:
+            return self._context.not_found(request, visit, missing.message)
+        fields = blank_fields(action.fields)
+        if posted is not None:
+            fields = submitted_fields(action.fields, posted.fields, problems)
+        return self._context.page(
+            "confirm.html",
+            request,
+            visit,
+            status=status,
+            entity=action.entity,
+            row_action=action,
+            key=key,
+            fields=fields,
+            problems=problems,
+            suggestions={},
+            may_be_forced=problems.may_be_forced and action.may_be_forced,
+            dependents=dependents,
+            may_be_disabled="disable" in action.entity.verbs and not record.get("disabled"),
+        )
