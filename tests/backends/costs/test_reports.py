@@ -86,11 +86,12 @@ def test_a_price_that_is_removed_has_applied(story: Story, removed: str, has_gen
     assert run(story.costs.summary(ACME, "north")).record[-1].amount == "1.00"
 
 
-def test_a_price_that_starts_later_has_applied_until_then(story: Story) -> None:
+def test_a_price_that_is_removed_and_added_from_a_later_start_has_applied(story: Story) -> None:
     story.act("2026-10-01", PRICES.add, NODE_PRICE)
     story.volume("2026-11-01T00:10:00")
     story.act("2026-11-01T02:10:00", RESOURCES.remove, "v")
-    story.act("2026-11-05", PRICES.change, NODE_KEY, {"from": "2026-11-04T00:00:00Z"})
+    story.act("2026-11-05", PRICES.remove, NODE_KEY)
+    story.act("2026-11-05", PRICES.add, NODE_PRICE | {"from": "2026-11-04T00:00:00Z"})
     assert story.months("2026-11-10")["2026-11"] == "1.00"
 
 

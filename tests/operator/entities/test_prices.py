@@ -103,26 +103,52 @@ def test_price_covered_by_another_can_be_removed(store: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"from": "2026-02-02"}, {"node": "n2"}, {"kind": "image"}], ids=["later", "another node", "another kind"]
+    "values",
+    [{"from": "2027-02-02"}, {"node": "n2"}, {"kind": "volume"}],
+    ids=["later", "another node", "another kind"],
 )
 def test_needed_price_cannot_be_moved_away(store: Engine, values: dict[str, Any]) -> None:
-    with rejected(store, "the volume v-1 on n1") as tx:
-        PRICES.change(tx, "volume/gb/2026-01-01/n1", values)
+    image = {"id": "m-1", "tenant": "t1", "kind": "image", "name": "a", "node": "n1", "size": 1}
+    with transaction(store) as tx:
+        PRICES.add(tx, {"kind": "image", "unit": "gb", "price": "1", "node": "n1", "from": "2027-02-01"})
+        RESOURCES.add(tx, image | {"started": "2027-02-01"})
+    with rejected(store, "the image m-1 on n1") as tx:
+        PRICES.change(tx, "image/gb/2027-02-01/n1", values)
 
 
-def test_price_can_be_moved_while_resources_stay_priced(store: Engine) -> None:
-    with transaction(store, force=True) as tx:
-        result = PRICES.change(tx, "volume/gb/2026-01-01/n1", {"from": "2026-02-01", "price": "1.5"})
-        assert PRICES.show(tx, "volume/gb/2026-02-01/n1")["price"] == "1.50"
-        PRICES.change(tx, "volume/gb/2026-02-01/n1", {"node": None})
-    assert result.subject == "volume/gb/2026-01-01T00:00:00Z/n1"
-    after = {"kind": "volume", "unit": "gb", "price": "1.50", "from": "2026-02-01T00:00:00Z"}
+@pytest.mark.parametrize("field", ["kind", "type", "node", "from"])
+def test_price_that_has_been_in_force_keeps_all_but_its_amount(store: Engine, field: str) -> None:
+    moved = {"kind": "image", "type": "ssd", "node": "n2", "from": "2027-02-01"}[field]
+    message = f"^{field}: cannot be changed, because the price has been in force: add a new price instead$"
+    for force in (False, True):
+        with rejected(store, message, force=force) as tx:
+            PRICES.change(tx, "volume/gb/2026-06-01/n1", {field: moved, "price": "4"})
+
+
+def test_price_to_come_can_be_moved_and_becomes_another(store: Engine) -> None:
+    with transaction(store) as tx:
+        PRICES.add(tx, VOLUME | {"node": "n1", "from": "2027-02-01"})
+        result = PRICES.change(tx, "volume/gb/2027-02-01/n1", {"from": "2027-03-01", "price": "1.5"})
+        PRICES.change(tx, "volume/gb/2027-03-01/n1", {"node": None})
+        assert PRICES.show(tx, "volume/gb/2027-03-01")["price"] == "1.50"
+    assert result.subject == "volume/gb/2027-02-01T00:00:00Z/n1"
+    after = {"kind": "volume", "unit": "gb", "price": "1.50", "from": "2027-03-01T00:00:00Z"}
     assert last_entry(store)["after"] == after
 
 
+def test_price_to_come_that_is_moved_to_the_past_asks_like_a_new_one(store: Engine) -> None:
+    with transaction(store) as tx:
+        PRICES.add(tx, VOLUME | {"node": "n1", "from": "2027-02-01"})
+    with rejected(store, past_costs("9 hours from 2027-01-15 00:00 to now", "1 resource")) as tx:
+        PRICES.change(tx, "volume/gb/2027-02-01/n1", {"from": "2027-01-15"})
+
+
 def test_price_cannot_be_moved_onto_another(store: Engine) -> None:
+    with transaction(store) as tx:
+        for start in ("2027-02-01", "2027-03-01"):
+            PRICES.add(tx, VOLUME | {"node": "n1", "from": start})
     with rejected(store, EXISTS) as tx:
-        PRICES.change(tx, "volume/gb/2026-06-01/n1", {"from": "2026-01-01"})
+        PRICES.change(tx, "volume/gb/2027-03-01/n1", {"from": "2027-02-01"})
 
 
 # Prices per type
@@ -166,11 +192,11 @@ def test_price_is_found_by_its_key_for_any_type_name(store: Engine, name: str) -
 
 
 def test_type_of_a_price_can_be_changed_and_removed(store: Engine) -> None:
-    with transaction(store, force=True) as tx:
-        PRICES.add(tx, SMALL_SERVER)
-        PRICES.change(tx, "instance:m1.small/each/2026-01-01", {"type": "m1.large"})
-        PRICES.change(tx, "instance:m1.large/each/2026-01-01", {"type": None})
-        assert "type" not in PRICES.show(tx, "instance/each/2026-01-01")
+    with transaction(store) as tx:
+        PRICES.add(tx, SMALL_SERVER | {"from": "2027-02-01"})
+        PRICES.change(tx, "instance:m1.small/each/2027-02-01", {"type": "m1.large"})
+        PRICES.change(tx, "instance:m1.large/each/2027-02-01", {"type": None})
+        assert "type" not in PRICES.show(tx, "instance/each/2027-02-01")
     assert last_entry(store)["before"]["type"] == "m1.large"
 
 
@@ -186,15 +212,6 @@ def test_type_price_does_not_replace_a_needed_price(store: Engine) -> None:
     with transaction(store) as tx:
         PRICES.add(tx, SSD | {"node": "n1", "from": "2025-01-01"})
     with rejected(store, "the volume v-1 on n1") as tx:
-        PRICES.remove(tx, "volume/gb/2026-01-01/n1")
-    with rejected(store, "the volume v-1 on n1") as tx:
-        PRICES.change(tx, "volume/gb/2026-01-01/n1", {"type": "slow"})
-
-
-def test_price_that_loses_its_type_covers_resources(store: Engine) -> None:
-    with transaction(store) as tx:
-        PRICES.add(tx, SSD | {"node": "n1", "from": "2025-01-01"})
-        PRICES.change(tx, "volume:ssd/gb/2025-01-01/n1", {"type": None})
         PRICES.remove(tx, "volume/gb/2026-01-01/n1")
 
 

@@ -29,3 +29,13 @@ def test_resource_form_shows_the_free_quota_of_the_tenant(operator: Operator) ->
 def test_resource_form_without_a_known_tenant_shows_no_quota(operator: Operator, tenant: str) -> None:
     page = operator.get(f"/admin/resource/add/?tenant={tenant}")
     assert (page.status, "Free quota" in page.text) == (200, False)
+
+
+def test_price_in_force_offers_its_amount_and_a_new_price_only(operator: Operator) -> None:
+    page = operator.get("/admin/price/one/?key=volume/gb/2026-01-01T00:00:00Z/hk-1")
+    form = page.form("/change/")
+    assert set(form.fields) == {"csrfmiddlewaretoken", "owner", "key", "seen", "price"}
+    assert "For another price from now on, add a new one." in page.text
+    (link,) = [link for link in page.links if link.startswith("/admin/price/add/")]
+    fields = operator.get(link).form("/add/").fields
+    assert (fields["kind"], fields["unit"], fields["node"], fields["price"]) == ("volume", "gb", "hk-1", "")

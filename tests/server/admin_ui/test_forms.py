@@ -264,6 +264,18 @@ def test_price_in_force_is_changed_only_on_confirmation(operator: Operator, data
     assert rows(data, operator_audit)[-1].change == "price.change (forced)"
 
 
+def test_price_that_has_come_into_force_meanwhile_is_not_moved(operator: Operator, clock: FakeClock) -> None:
+    start = {"from": format_utc(clock.moment + 60).removesuffix(":00Z")}
+    page = operator.get("/admin/price/add/")
+    page = operator.send(page.form("/add/"), kind="image", unit="gb", price="7", node="hk-1", **start)
+    clock.moment += 60
+    page = operator.send(page.form("/change/"), **{"from": "2027-01-01T00:00"})
+    assert (page.status, page.problems[1:]) == (
+        422,
+        ["In force from: cannot be changed, because the price has been in force: add a new price instead"],
+    )
+
+
 @pytest.mark.parametrize(
     ("password", "again", "problem"),
     [

@@ -126,7 +126,7 @@ def test_tenant_page_explains_openstack_quotas(operator: Operator) -> None:
     [
         ("account/add/?tenant=acme&role=operator", {"tenant": "acme", "role": "tenant"}),
         ("account/add/?password=x&password_again=x", {"password": "", "password_again": ""}),
-        ("resource/add/?node=hk-1&kind=volume&name=x", {"node": "hk-1", "kind": "", "name": ""}),
+        ("resource/add/?node=hk-1&kind=volume&name=x", {"node": "hk-1", "kind": "volume", "name": ""}),
         ("account/add/?tenant=%22%3E%3Cb%3E", {"tenant": '"><b>'}),
     ],
 )
@@ -138,7 +138,7 @@ def test_url_prefills_a_form(operator: Operator, path: str, filled: dict[str, st
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("resource/?tenant=demo&kind=volume&prefix=web", {"/admin/resource/add/?tenant=demo"}),
+        ("resource/?tenant=demo&kind=volume&prefix=web", {"/admin/resource/add/?tenant=demo&kind=volume"}),
         ("node/one/?key=hk-1", {"/admin/resource/add/?node=hk-1", "/admin/price/add/?node=hk-1"}),
     ],
 )

@@ -195,6 +195,9 @@ class EntityType(EntityTraits):
         """Return how many entities of each type prevent the removal; types without any are omitted."""
         return count_references(tx, self.users, self._require(tx, key)["id"]) if self.users else {}
 
+    def exists(self, tx: OperatorTransaction, key: str) -> bool:
+        return self._find(tx, key) is not None
+
     def show(self, tx: OperatorTransaction, key: str) -> Record:
         return self.record_of(self._require(tx, key))
 

@@ -22,7 +22,7 @@ from cloudconsole.operator.entities.fields_and_filters import (
 from cloudconsole.operator.entities.pagination import PageRequest
 from cloudconsole.operator.entities.references import find_node, node_problems
 from cloudconsole.operator.entity_models import Price, parse_model, price_errors
-from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
+from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.messages import Message, Term
 from cloudconsole.operator.price_check import check_past_costs
 from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unpriced_problem
@@ -190,6 +190,7 @@ class Prices(EntityType):
         return rows_and_records.price_row(price, None if price.node is None else find_node(tx, price.node)["id"])
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        _reject_moved(tx, before, after)
         self._reject_duplicate(tx, before, after)
         if before is not None:
             current = price_starts(tx, before["kind"])
@@ -219,6 +220,25 @@ class Prices(EntityType):
         if after is not None and after["kind"] == before["kind"] and after["type"] is None:
             starts[after["node_id"]] = min(after["start"], starts.get(after["node_id"], after["start"]))
         return starts
+
+
+def is_in_force(record: Record, now: int) -> bool:
+    """Return whether a price is in force or has been."""
+    return bool(record["from"] <= format_utc(now))
+
+
+def _reject_moved(tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    """Reject a change by which the price list would contradict the record of costs, which keeps what has applied."""
+    if before is None or after is None or before["start"] > tx.now:
+        return
+    names = {"kind": "kind", "unit": "unit", "type": "type", "node": "node_id", "from": "start"}
+    raise_if_invalid(((field,), _IN_FORCE) for field, column in names.items() if before[column] != after[column])
+
+
+_IN_FORCE: Final = Message(
+    "cannot be changed, because the price has been in force: add a new price instead",
+    "价格已生效，不能修改此项，请另行添加新价格",
+)
 
 
 def _order(record: Record) -> tuple[str, ...]:

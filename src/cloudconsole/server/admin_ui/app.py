@@ -136,6 +136,7 @@ class AdminUi:
             title=_TITLES.get(error.code, _REJECTED),
             problem=problem,
             code=error.code,
+            links=[],
         )
 
     def close(self) -> None:

@@ -96,10 +96,17 @@ def blank_fields(controls: Iterable[FormField]) -> list[BoundField]:
     return [BoundField(control, control.default) for control in controls]
 
 
+PREFILLED: Final = frozenset({"tenant", "node", "kind", "unit", "type", "date", "url", "language", "pinned"})
+"""Fields that links to a form fill in; no link may prepare an operator's account."""
+
+
 def prefilled_fields(controls: Iterable[FormField], query: Mapping[str, str]) -> list[BoundField]:
-    """Return blank fields, with tenant and node taken from the query."""
+    """Return blank fields, some with the values in the query."""
     return [
-        BoundField(control, query.get(control.name, "") if control.suggests else control.default)
+        BoundField(
+            control,
+            submitted_value(control, query) if control.name in PREFILLED.intersection(query) else control.default,
+        )
         for control in controls
     ]
 

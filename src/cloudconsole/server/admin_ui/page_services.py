@@ -8,13 +8,14 @@ from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.operator.entities import QUOTAS, EntityType
 from cloudconsole.operator.entities.suggestions import suggestions
 from cloudconsole.operator.messages import Message
+from cloudconsole.operator.renames import renamed_to
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField
 from cloudconsole.server.admin_ui.i18n import Label, language_of, localized_text
-from cloudconsole.server.admin_ui.names import entity_name, title_of
+from cloudconsole.server.admin_ui.names import entity_name, entity_plural, title_of
 from cloudconsole.server.admin_ui.sessions import OperatorRequest, OperatorSessions
-from cloudconsole.server.admin_ui.templating import Renderer, redirect
+from cloudconsole.server.admin_ui.templating import Renderer, link, redirect
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
@@ -23,6 +24,9 @@ from cloudconsole.spec.i18n import Text
 
 MAX_SUGGESTIONS: Final = 100
 NOT_FOUND: Final = Text("Not found", "页面不存在")
+
+_RENAMED: Final = ("It was renamed to {key}", "已重命名为 {key}")
+_HISTORY: Final = Text("What happened to it", "查看操作记录")
 
 Suggestions = dict[str, list[str]]
 
@@ -59,10 +63,27 @@ class PageServices:
         text = localized_text(notice, language)
         return redirect(location, cookie_headers(notice_cookie(text, secure=request.secure)))
 
-    def not_found(self, request: Request, visit: OperatorRequest, problem: Label) -> Response:
+    def not_found(
+        self, request: Request, visit: OperatorRequest, problem: Label, links: Iterable[tuple[Label, str]] = ()
+    ) -> Response:
         """Render a 404 page."""
         request.outcome = NotFound.error
-        return self.page("error.html", request, visit, status=404, title=NOT_FOUND, problem=problem, code=404)
+        title, links = NOT_FOUND, list(links)
+        return self.page("error.html", request, visit, status=404, title=title, problem=problem, code=404, links=links)
+
+    async def entity_not_found(
+        self, request: Request, visit: OperatorRequest, entity: EntityType, key: str, problem: Label
+    ) -> Response:
+        """Render a 404 page that leads to the entity if it was renamed, and to what happened to it."""
+        name = await self.executor.read(lambda tx: renamed_to(tx, entity, key))
+        links: list[tuple[Label, str]] = []
+        if name is not None:
+            present = self.renderer.named(name, entity, language_of(request))
+            links.append((Message(*_RENAMED, key=present), link(f"{entity.name}/one/", key=name)))
+        history = link("audit/", subject=key, change=None if entity is QUOTAS else f"{entity.name}.")
+        list_name = entity_plural(entity)
+        links += [(_HISTORY, history), (Text(title_of(list_name.en), list_name.zh), link(f"{entity.name}/"))]
+        return self.not_found(request, visit, problem, links)
 
 
 def suggestions_for(tx: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:

@@ -7,11 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes
-from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, QUOTAS
+from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, QUOTAS, EntityType
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.messages import Message
+from cloudconsole.operator.renames import key_after
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
@@ -69,7 +70,7 @@ _DONE: Final[Mapping[str, Mapping[object, Text]]] = {
 _COUNTS: Final = {"added", "changed", "removed"}
 _COUNTED_ZH: Final = "新增 {added}，修改 {changed}，删除 {removed}"
 _NO_SUBJECT: Final = Message("logins have no subject: use Actor", "登录记录没有对象，请改用“操作人”")
-_SUBJECTS: Final = frozenset(entity.name for entity in ENTITY_TYPES)
+_SUBJECTS: Final[Mapping[str, EntityType]] = {entity.name: entity for entity in ENTITY_TYPES}
 
 
 class AuditView:
@@ -180,7 +181,7 @@ def _page_of(line: Record) -> str | None:
     name = line["change"].partition(".")[0]
     if name not in _SUBJECTS or line["after"] is None or line["subject"] is None:
         return None
-    return link(f"{name}/one/", key=line["subject"])
+    return link(f"{name}/one/", key=key_after(_SUBJECTS[name], line))
 
 
 def _search(terms: Mapping[str, str], query: Mapping[str, str], zone: tzinfo, *, is_access: bool) -> AuditQuery:

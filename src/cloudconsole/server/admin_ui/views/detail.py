@@ -5,10 +5,12 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
+from cloudconsole.operator.entities.prices import is_in_force
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.quota_check import quota_usage_of
+from cloudconsole.operator.renames import renamed_to
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import (
@@ -52,6 +54,11 @@ CHANGED_MEANWHILE: Final = Text(
 )
 _IN_USE: Final = ("{amount} in use", "已用 {amount}")
 
+
+_ONLY_AMOUNT: Final = Text(
+    "Applies from its start on, to past hours as well. For another price from now on, add a new one.",
+    "修改后自生效时间起重新计价，包括此前的时段。如只需调整今后的价格，请添加新价格。",
+)
 
 CONFLICT: Final = 409
 """Status of an edit conflict."""
@@ -137,7 +144,12 @@ class DetailView:
         try:
             found = await self._context.executor.read(partial(self._read, key))
         except OperatorError as missing:
-            return self._context.not_found(request, visit, missing.message)
+            name = await self._context.executor.read(lambda tx: renamed_to(tx, entity, key)) if posted else None
+            if name is not None:
+                # What was typed is shown with the present values.
+                conflict = submitted_texts(CHANGED_MEANWHILE)
+                return await self._page(request, visit, name, posted, conflict, CONFLICT)
+            return await self._context.entity_not_found(request, visit, entity, key, missing.message)
         record, controls = found.record, found.fields
         problems = form_problems(error, controls) if isinstance(error, OperatorError) else error or Problems()
         seen, fields = record_fingerprint(controls, record, zone), record_fields(controls, record, zone)
@@ -186,6 +198,9 @@ class DetailView:
             notes = {name: Message(*_IN_USE, amount=amount) for name, amount in used.items()}
         state = state_of(entity, record, format_utc(tx.now))
         if entity is PRICES:
+            if is_in_force(record, tx.now):
+                controls = tuple(control for control in controls if control.name == "price")
+                notes["price"] = _ONLY_AMOUNT
             prices = PRICES.list(tx, {"kind": record["kind"]}, limit=None)
             state = price_states(prices, format_utc(tx.now))[prices.index(record)]
         panel = form_panel(tx, entity, record) if entity in (PRICES, RESOURCES) else None

@@ -38,7 +38,7 @@ MAX_TOTAL: Final = 1000
 MAX_CSV_ROWS: Final = 10_000
 """Rows in a download: one response is built in memory, and other operators wait for it."""
 _CSV: Final = b"text/csv; charset=utf-8"
-_PREFILLING_FILTERS: Final = ("tenant", "node")
+_PREFILLING_FILTERS: Final = ("tenant", "node", "kind")
 """Filters that prefill the create form."""
 _TOO_MANY: Final = (
     "more than {rows} rows match: narrow the search, or run {command} on the server",

@@ -93,7 +93,7 @@ class RowActionView:
         try:
             record, dependents = await self._context.executor.read(read)
         except OperatorError as missing:
-            return self._context.not_found(request, visit, missing.message)
+            return await self._context.entity_not_found(request, visit, action.entity, key, missing.message)
         fields = blank_fields(action.fields)
         if posted is not None:
             fields = submitted_fields(action.fields, posted.fields, problems)
