@@ -99,7 +99,7 @@ def test_found_rows_are_downloaded_as_csv(page: Page, tmp_path: Path) -> None:
         page.get_by_role("link", name="Download CSV").click()
     assert downloading.value.suggested_filename == "resources.csv"
     downloading.value.save_as(tmp_path / "resources.csv")
-    with (tmp_path / "resources.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "resources.csv").open(encoding="utf-8-sig", newline="") as file:
         assert [row["name"] for row in csv.DictReader(file)] == names
 
 
@@ -138,17 +138,24 @@ def test_slash_goes_to_the_search_where_all_keys_are_text(page: Page) -> None:
 
 
 def test_keys_can_be_turned_off(page: Page) -> None:
-    toggle = page.get_by_role("button", name="Keyboard shortcuts")
-    toggle.click()
-    expect(toggle).to_have_attribute("aria-pressed", "false")
-    page.reload()
-    expect(toggle).to_have_attribute("aria-pressed", "false")
-    page.keyboard.press("j")
-    page.keyboard.press("/")
-    expect(page.locator("body")).to_be_focused()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    toggle = dialog.get_by_role("checkbox")
+    expect(dialog).to_contain_text("Next row")
     assert_accessible(page)
-    toggle.click()
-    page.keyboard.press("j")
+    screenshot(page, "admin-list-shortcuts")
+    toggle.uncheck()
+    dialog.get_by_role("button", name="Close").click()
+    page.reload()
+    for key in ("j", "/", "?"):
+        page.keyboard.press(key)
+    expect(page.locator("body")).to_be_focused()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    toggle.check()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.locator("body").press("j")
     expect(row_names(page).first).to_be_focused()
 
 
@@ -156,7 +163,7 @@ def test_keys_are_not_offered_without_javascript(browser: ConsoleBrowser) -> Non
     page = browser.open("/admin/resource/", java_script_enabled=False)
     sign_in(page, "operator")
     expect(page.get_by_role("table")).to_be_visible()
-    expect(page.locator(".list-keys")).to_be_hidden()
+    expect(page.get_by_text("Keyboard shortcuts").first).to_be_hidden()
 
 
 def test_list_is_in_chinese(browser: ConsoleBrowser) -> None:

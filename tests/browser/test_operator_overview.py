@@ -49,7 +49,7 @@ def test_from_what_needs_attention_to_where_it_is_dealt_with(browser: ConsoleBro
     attention = page.get_by_role("region", name="Needs attention")
     expect(attention).to_contain_text("No backup has been made")
     attention.get_by_role("link", name="Failed sign-ins to these pages").click()
-    expect(page.locator("tbody")).to_contain_text("Operator login rejected")
+    expect(page.locator("tbody")).to_contain_text("Operator sign-in rejected")
     page.goto("/admin/")
     attention.get_by_role("link", name="demo: volume and snapshot storage").click()
     expect(page.get_by_role("region", name="Quotas")).to_contain_text("over quota")

@@ -15,7 +15,7 @@ from cloudconsole.operator.transaction import OperatorTransaction, operator_tran
 from cloudconsole.spec.text_escaping import format_cell
 from cloudconsole.store.base import Store, StoreError
 from cloudconsole.store.migrations import is_usable
-from cloudconsole.store.sql import insert_rows, ordered_search, starts_with
+from cloudconsole.store.sql import in_values, insert_rows, ordered_search, starts_with
 from cloudconsole.store.tables import access_audit, operator_audit
 
 BACKUP: Final = "backup"
@@ -65,6 +65,8 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
     """A search of an audit log. Times are seconds since the epoch; `until` is exclusive."""
 
     actor: str | None = None
+    accounts: tuple[str, ...] | None = None
+    """Only entries of these."""
     change: str | None = None
     """Prefix of the change or event."""
     subject: str | None = None
@@ -106,6 +108,9 @@ def _entries(connection: Connection, table: Any, search: AuditQuery, columns: di
     conditions: list[ColumnElement[bool]] = []
     if search.actor is not None:
         conditions.append(columns["actor"] == search.actor)
+    if search.accounts is not None:
+        those = partial(in_values, connection, values=search.accounts)
+        conditions.append(ordered_search(connection, columns["actor"], those))
     if search.subject is not None:
         conditions.append(table.c.subject == search.subject)
     if search.after is not None:

@@ -14,7 +14,7 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.spec.i18n import Text
 from cloudconsole.store.counters import amounts_of
 from cloudconsole.store.sql import in_values
-from cloudconsole.store.tables import quotas, resources, usage
+from cloudconsole.store.tables import quotas, resources, tenants, usage
 
 
 class ExceededQuota(NamedTuple):
@@ -97,6 +97,17 @@ def quota_usage_of(tx: OperatorTransaction, tenant_id: int) -> Mapping[str, int]
     for _, uses in _used(tx, [tenant_id]):
         used.update(uses)
     return used
+
+
+def quota_usage_by_tenant(tx: OperatorTransaction, names: Collection[str]) -> dict[str, Mapping[str, int]]:
+    """Return the usage of tenants by name, as `quota_usage_of`."""
+    columns = tenants.c
+    query = select(columns.id, columns.name).where(in_values(tx.connection, columns.name, names))
+    name_of = {row.id: row.name for row in tx.connection.execute(query)}
+    used = {name: Counter(dict.fromkeys(QUOTA_USES, 0)) for name in name_of.values()}
+    for tenant_id, uses in _used(tx, name_of):
+        used[name_of[tenant_id]].update(uses)
+    return dict(used)
 
 
 def check_quotas(tx: OperatorTransaction, before: Row | None, after: Row) -> None:

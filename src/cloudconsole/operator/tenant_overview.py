@@ -7,9 +7,10 @@ from sqlalchemy import Connection, select
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities import ACCOUNTS, DOMAINS
+from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.store.tables import access_audit
+from cloudconsole.store.tables import access_audit, accounts
 from cloudconsole.store.tables.activity import LOGIN, OPERATOR_LOGIN
 
 MAX_ACCOUNTS: Final = 20
@@ -26,6 +27,11 @@ class Listed(NamedTuple):
 
 def accounts_of(tx: OperatorTransaction, tenant: str) -> Listed:
     return _first(ACCOUNTS.list(tx, {"tenant": tenant}, limit=MAX_ACCOUNTS + 1), MAX_ACCOUNTS)
+
+
+def usernames_of(tx: OperatorTransaction, tenant: str) -> tuple[str, ...]:
+    query = select(accounts.c.username).where(accounts.c.tenant_id == find_tenant(tx, tenant)["id"])
+    return tuple(tx.connection.scalars(query))
 
 
 def domains_of(tx: OperatorTransaction, tenant: str) -> Listed:

@@ -97,7 +97,7 @@ def test_dump_of_a_store_over_quota_loads_into_it(engine: Engine, tmp_path: Path
 )
 def test_load_that_leaves_no_active_operator_is_rejected(engine: Engine, tmp_path: Path, text: str) -> None:
     load_text(engine, tmp_path, operators(OPERATOR))
-    assert_rejected(engine, tmp_path, text, "this leaves no operator who can log in (u0 can now): keep one")
+    assert_rejected(engine, tmp_path, text, "this leaves no operator who can sign in (u0 can now): keep one")
     assert load_text(engine, tmp_path, text, force=True).changed
 
 

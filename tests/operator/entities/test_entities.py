@@ -267,7 +267,7 @@ def test_last_active_operator_is_protected_unless_forced(small: Engine) -> None:
         lambda tx: TENANTS.disable(tx, "other"),
     )
     for change in changes:
-        with rejected(small, "the account eve is the last operator who can log in") as tx:
+        with rejected(small, "the account eve is the last operator who can sign in") as tx:
             change(tx)
     with transaction(small) as tx:
         ACCOUNTS.enable(tx, "off")

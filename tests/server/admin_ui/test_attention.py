@@ -94,7 +94,7 @@ def test_tenants_near_a_quota_are_listed_and_link_to_their_pages(
     assert page.links.count("/admin/quota/?near=on") == 2
     assert page.links.count("/admin/tenant/one/?key=demo") == 1
     listed = operator.get("/admin/quota/?near=on")
-    assert [link for link in listed.links if "/one/?key=" in link] == ["/admin/quota/one/?key=demo"]
+    assert [link for link in listed.links if "/one/?key=" in link] == ["/admin/quota/one/?key=demo&back=near%3Don"]
 
 
 def test_kept_figures_have_their_time(
@@ -192,7 +192,7 @@ def test_identity_services_are_asked_whether_they_respond(data: Path, clock: Fak
         clouds = (good, stopped, frozen, other)
         with in_front_of(data, clock, *(keystone(cloud.address) for cloud in clouds)) as operator:
             page = operator.get("/admin/")
-    command = "its users cannot log in: cloudconsole doctor"
+    command = "its users cannot sign in: cloudconsole doctor"
     assert entries(page) == [
         f"Problem The identity service {stopped.address} cannot be reached: {command}",
         f"Problem The identity service {frozen.address} does not respond in time: {command}",

@@ -210,7 +210,7 @@ def test_overridable_rejection_offers_force(operator: Operator, data: Path) -> N
 
 def test_last_operator_can_only_be_removed_with_force(operator: Operator, data: Path) -> None:
     page = operator.send(operator.get("/admin/account/remove/?key=operator").form("/remove/"))
-    assert (page.status, "the last operator who can log in" in page.text) == (422, True)
+    assert (page.status, "the last operator who can sign in" in page.text) == (422, True)
     page = operator.send(page.form("/remove/"), force=True)
     assert page.heading == "Sign in"
     assert "operator" not in [row.username for row in rows(data, accounts)]
@@ -366,7 +366,7 @@ def test_result_of_a_change_is_shown_once_and_cannot_be_faked(operator: Operator
 def test_cleared_login_failures_are_counted(operator: Operator, anonymous: Operator, data: Path) -> None:
     anonymous.sign_in("demo", "wrong")
     page = operator.send(operator.get("/admin/account/clear-throttle/?key=demo").form("/clear-throttle/"))
-    assert "Account demo: 1 failed login cleared" in page.text
+    assert "Account demo: 1 failed sign-in cleared" in page.text
     assert rows(data, login_failures) == []
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
 from cloudconsole.server.admin_ui.views import list as list_view
@@ -42,7 +42,9 @@ def download(operator: Operator, path: str) -> Reply:
 
 def rows_of(reply: Reply) -> list[dict[str, str]]:
     assert reply.status == 200
-    return list(csv.DictReader(io.StringIO(reply.body.decode(), newline="")))
+    # Without the byte-order mark, spreadsheets take UTF-8 for another encoding.
+    assert reply.body.startswith(b"\xef\xbb\xbf")
+    return list(csv.DictReader(io.StringIO(reply.body.decode("utf-8-sig"), newline="")))
 
 
 @pytest.mark.parametrize("entity", ENTITY_TYPES, ids=lambda entity: entity.name)
@@ -88,6 +90,56 @@ def test_total_is_exact_up_to_a_thousand(operator: Operator, data: Path, count: 
     for following in next_pages(page):
         (caption,) = operator.get(following).root.iter("caption")
         assert (caption.text or "").endswith(f" of {total}")
+
+
+def test_use_of_quotas_is_listed_beside_the_limits(operator: Operator, data: Path) -> None:
+    form = operator.get("/admin/quota/one/?key=demo").form("/change/")
+    operator.send(form, cores="16", instances__unlimited=True)
+    rows = {row.split()[0]: row for row in listed_rows(operator.get("/admin/quota/"))}
+    assert "13 of 16 nearly used up" in rows["demo"]
+    assert "of unlimited" in rows["demo"]
+    assert "nearly used up" not in rows["other"]
+    with opened(data, "cloud") as engine, engine.begin() as connection:
+        connection.execute(update(tables.quotas).values(cores=12))
+    rows = {row.split()[0]: row for row in listed_rows(operator.get("/admin/quota/"))}
+    assert "13 of 12 over quota" in rows["demo"]
+
+
+def listed_rows(page: Page) -> list[str]:
+    return [" ".join(" ".join(row.itertext()).split()) for body in page.root.iter("tbody") for row in body.iter("tr")]
+
+
+def test_way_back_from_an_entity_has_the_filters_order_and_page(operator: Operator, data: Path) -> None:
+    add_nodes(data, [f"a {number:03}" for number in range(120)])
+    found = operator.get("/admin/node/?search=a+&sort=-name")
+    found = operator.get(next_pages(found)[0])
+    shown = keys_on(found)
+    (one,) = [each for each in found.links if "/one/?key=a+060" in each]
+    page = operator.get(one)
+    page = operator.send(page.form("/change/"), name="a 060b")
+    (back,) = [each for each in page.links if each.startswith("/admin/node/?")]
+    assert keys_on(operator.get(back)) == [name.replace("a 060", "a 060b") for name in shown]
+    page = operator.send(operator.get(page_link(page, "/disable/")).form("/disable/"))
+    page = operator.get(page_link(page, "/remove/"))
+    assert back in page.links
+    page = operator.send(page.form("/remove/"))
+    assert (page.heading, keys_on(page)[:3]) == ("Nodes", shown[:3])
+    assert "a 060b" not in keys_on(page)
+    assert page.forms[1].fields == {"search": "a", "sort": "-name"}
+
+
+def page_link(page: Page, path: str) -> str:
+    (found,) = [each for each in page.links if path in each]
+    return found
+
+
+@pytest.mark.parametrize("back", ["//evil.example/", "x y", "云", "a\nb", "x" * 1001, ""])
+def test_way_back_stays_in_the_list(operator: Operator, back: str) -> None:
+    page = operator.get(f"/admin/node/one/?{urlencode({'key': 'hk-1', 'back': back})}")
+    lists = {each for each in page.links if each.startswith("/admin/node/") and "/one/" not in each}
+    assert {each.partition("?")[0] for each in lists} <= {"/admin/node/", "/admin/node/disable/", "/admin/node/remove/"}
+    reply = operator.post(page.form("/change/").action, page.form("/change/").fields)
+    assert (reply.header("location") or "").startswith("/admin/node/one/?key=hk-1")
 
 
 def test_page_before_the_first_row_leads_to_the_first_page(operator: Operator) -> None:

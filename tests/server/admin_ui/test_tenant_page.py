@@ -79,8 +79,8 @@ def test_accounts_come_with_state_and_last_sign_in(
     assert "zoe disabled no recorded sign-in" in accounts
     assert {"/admin/account/?tenant=demo", "/admin/account/one/?key=zoe"} <= set(page.links)
     accesses = panel(page, "accesses")
-    assert "demo Login rejected 127.0.0.1" in accesses
-    assert accesses.index("Login rejected") < accesses.index("demo Log in")
+    assert "demo Sign-in rejected 127.0.0.1" in accesses
+    assert accesses.index("Sign-in rejected") < accesses.index("demo Sign in")
 
 
 def test_many_accounts_are_cut_off(operator: Operator, data: Path, clock: FakeClock) -> None:
@@ -113,7 +113,7 @@ def test_quotas_domains_and_their_lists_are_linked(operator: Operator, data: Pat
         "/admin/domain/?tenant=demo",
         "/admin/domain/one/?key=206813",
         "/admin/resource/?tenant=demo",
-        "/admin/audit/?log=access",
+        "/admin/audit/?log=access&tenant=demo",
     } <= set(page.links)
 
 

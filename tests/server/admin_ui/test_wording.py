@@ -113,7 +113,7 @@ def test_price_of_a_type_shows_the_type_name(operator: Operator, fields: dict[st
 
 
 def test_tenant_page_explains_openstack_quotas(operator: Operator) -> None:
-    note = "Users who log in through OpenStack see their OpenStack quotas and usage."
+    note = "Users who sign in through OpenStack see their OpenStack quotas and usage."
     operator.send(operator.get("/admin/tenant/one/?key=other").forms[1], project=PROJECT)
     pages = [operator.get(f"/admin/tenant/one/?key={name}") for name in ("other", "demo")]
     assert [note in page.text for page in pages] == [True, False]

@@ -49,7 +49,7 @@ def ensure_operator_remains(tx: OperatorTransaction) -> Iterator[None]:
     if before is not None and not tx.force and tx.connection.scalar(can_log_in) is None:
         raise OverridableError(
             Message(
-                "this leaves no operator who can log in ({account} can now): keep one",
+                "this leaves no operator who can sign in ({account} can now): keep one",
                 "此操作将使任何管理员都无法登录（目前 {account} 可以），请至少保留一个",
                 account=before,
             )
@@ -65,7 +65,7 @@ def reject_removing_last_operator(tx: OperatorTransaction, going: ColumnElement[
     if last is not None and tx.connection.scalar(can_log_in.where(~going).limit(1)) is None:
         raise OverridableError(
             Message(
-                "the account {account} is the last operator who can log in: create another one first",
+                "the account {account} is the last operator who can sign in: create another one first",
                 "账户 {account} 是最后一个可以登录的管理员，请先创建另一个",
                 account=last,
             )
@@ -205,7 +205,7 @@ def clear_throttle(
 
 def throttle_cleared(done: ChangeResult) -> Message:
     count = 0 if done.after is None else done.after["failures"]
-    words = "{count} failed login cleared" if count == 1 else "{count} failed logins cleared"
+    words = "{count} failed sign-in cleared" if count == 1 else "{count} failed sign-ins cleared"
     return Message(words, "已清除 {count} 次登录失败记录", count=count)
 
 

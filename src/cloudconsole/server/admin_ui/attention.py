@@ -257,7 +257,7 @@ def _endpoint_entries(states: Iterable[EndpointState], facts: list[Label]) -> It
             )
             continue
         text = Message(
-            "The identity service {address} {failure}: its users cannot log in",
+            "The identity service {address} {failure}: its users cannot sign in",
             "认证服务 {address} {failure}，其用户无法登录",
             address=state.address,
             failure=_FAILURES[state.failure],

@@ -131,7 +131,7 @@ def related_links_for(entity: EntityType, key: str, record: Record) -> list[tupl
             label = Message("{entity} {key}", "{entity} {key}", entity=entity_text, key=record[name])
             links.append((label, link(f"{name}/one/", key=record[name])))
     if entity.name == "account":
-        links.append((_ITS_LOGINS, link("audit/", log="access", actor=key)))
+        links.append((_ITS_SIGN_INS, link("audit/", log="access", actor=key)))
         if record["role"] == "operator":
             links.append((_ITS_CHANGES, link("audit/", actor=f"{ACTOR_PREFIX}{key}")))
     # Those of a tenant include its quotas, which have its name.
@@ -149,6 +149,6 @@ _OF_TENANTS: Final = {
 }
 _ITS_PRICES: Final = Text("Prices", "价格")
 _FOLLOWING_PRICE: Final = Text("Add a price that follows it", "添加后续价格")
-_ITS_LOGINS: Final = Text("Logins", "登录记录")
+_ITS_SIGN_INS: Final = Text("Sign-ins", "登录记录")
 _ITS_CHANGES: Final = Text("Changes made by this account", "此账户的操作")
 _CHANGES_TO_IT: Final = Text("Audit log", "审计日志")

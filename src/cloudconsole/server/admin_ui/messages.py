@@ -34,10 +34,6 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "home.attention": Text("Needs attention", "待处理事项"),
     "home.attention.none": Text("Nothing needs attention.", "暂无待处理事项。"),
     "home.attention.as_of": Text("Quotas and resources as of {moment}.", "配额和资源数据截至 {moment}。"),
-    "home.audit": Text(
-        "Every change operators make, on these pages or with the CLI.", "管理员通过本后台或命令行所做的全部操作。"
-    ),
-    "home.logins": Text("Logins and logouts", "登录与退出"),
     "home.recent": Text("Recent changes", "最近操作"),
     "home.recent.all": Text("All changes", "全部操作"),
     "home.recent.none": Text("No changes yet.", "暂无操作记录。"),
@@ -55,11 +51,15 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "list.caption": Text("{entities}, {total} in total", "{entities}，共 {total} 条"),
     "list.caption.part": Text("{entities}, {count} of {total}", "{entities}，共 {total} 条，本页 {count} 条"),
     "list.state": Text("State", "状态"),
-    "list.keys": Text(
-        "The keys j and k or the arrows move through the rows, Enter opens one, / searches.",
-        "按 j、k 或方向键选择行，按 Enter 打开，按 / 搜索。",
-    ),
-    "list.keys.toggle": Text("Keyboard shortcuts", "键盘快捷键"),
+    "keys.title": Text("Keyboard shortcuts", "键盘快捷键"),
+    "keys.next": Text("Next row", "下一行"),
+    "keys.previous": Text("Previous row", "上一行"),
+    "keys.open": Text("Open the row", "打开该行"),
+    "keys.enter": Text("Enter", "Enter"),
+    "keys.search": Text("Search", "搜索"),
+    "keys.help": Text("Show these shortcuts", "显示快捷键"),
+    "keys.on": Text("Use these shortcuts in this browser", "在此浏览器中启用快捷键"),
+    "keys.close": Text("Close", "关闭"),
     "list.empty": Text("No {entities} yet.", "暂无{entities}。"),
     "list.not_found": Text("No {entities} found.", "未找到符合条件的{entities}。"),
     "list.search.submit": Text("Search", "搜索"),
@@ -98,7 +98,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "detail.quotas": Text("Quotas", "配额"),
     "detail.quotas.edit": Text("Edit quotas", "编辑配额"),
     "detail.quotas.openstack": Text(
-        "These quotas apply to accounts of this console. Users who log in through OpenStack see their OpenStack "
+        "These quotas apply to accounts of this console. Users who sign in through OpenStack see their OpenStack "
         "quotas and usage.",
         "这些配额适用于本控制台的账户。通过 OpenStack 登录的用户看到的是其 OpenStack 配额和用量。",
     ),
@@ -121,7 +121,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "tenant.accounts.last": Text("last sign-in {moment}", "最近登录：{moment}"),
     "tenant.accounts.never": Text("no recorded sign-in", "无登录记录"),
     "tenant.accesses": Text("Last sign-ins", "最近登录"),
-    "tenant.accesses.all": Text("Sign-ins of all tenants", "所有租户的登录记录"),
+    "tenant.accesses.all": Text("All sign-ins", "全部登录记录"),
     "tenant.accesses.none": Text("No recorded sign-ins.", "暂无登录记录。"),
     "tenant.domains": Text("Domains", "加速域名"),
     "tenant.domains.all": Text("All domains", "全部加速域名"),
@@ -148,8 +148,10 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "action.disable": Text("Disable", "停用"),
     # Audit log
     "audit.title": Text("Audit log", "审计日志"),
+    "audit.changes": Text("Changes", "管理操作"),
+    "audit.accesses": Text("Sign-ins", "登录记录"),
     "audit.search": Text("Search the audit log", "搜索审计日志"),
-    "audit.caption.access": Text("Logins and logouts, newest first", "登录与退出，按时间倒序"),
+    "audit.caption.access": Text("Sign-ins and sign-outs, newest first", "登录与退出，按时间倒序"),
     "audit.caption.changes": Text("Operator changes, newest first", "管理操作，按时间倒序"),
     "audit.entry": Text("Entry", "编号"),
     "audit.time": Text("Time", "时间"),

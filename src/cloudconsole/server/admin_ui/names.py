@@ -11,77 +11,19 @@ from cloudconsole.spec.i18n import Language, Text
 class EntityNames(NamedTuple):
     one: Text
     many: Text
-    section: Text
-    """Description on the home page."""
 
 
 ENTITIES: Final[Mapping[str, EntityNames]] = {
-    "tenant": EntityNames(
-        Text("tenant", "租户"),
-        Text("tenants", "租户"),
-        Text(
-            "Customers with their accounts, quotas, resources, domains and URLs.",
-            "客户及其账户、配额、资源、加速域名和 URL。",
-        ),
-    ),
-    "account": EntityNames(
-        Text("account", "账户"),
-        Text("accounts", "账户"),
-        Text(
-            "Who can log in, and for which tenant; passwords, sessions, failed logins.",
-            "登录用户及其所属租户，以及密码、会话和登录失败记录。",
-        ),
-    ),
-    "quota": EntityNames(
-        Text("tenant", "租户"),
-        Text("quotas", "配额"),
-        Text("Limits of a tenant, and how much of them is in use.", "租户的资源上限及使用情况。"),
-    ),
-    "node": EntityNames(
-        Text("node", "节点"),
-        Text("nodes", "节点"),
-        Text(
-            "Locations of resources; a disabled node accepts no new ones.", "资源所在的位置；停用的节点不再接受新资源。"
-        ),
-    ),
-    "price": EntityNames(
-        Text("price", "价格"),
-        Text("prices", "价格"),
-        Text(
-            "Hourly prices by kind, unit and node, with a start time.", "按种类、单位和节点设置的每小时价格及生效时间。"
-        ),
-    ),
-    "resource": EntityNames(
-        Text("resource", "资源"),
-        Text("resources", "资源"),
-        Text(
-            "Instances, volumes, images and others that count against quotas and cost money.",
-            "云主机、云硬盘、镜像等占用配额或产生费用的资源。",
-        ),
-    ),
-    "flavor": EntityNames(
-        Text("flavor", "主机配置"),
-        Text("flavors", "主机配置"),
-        Text("Sizes of instances offered to tenants.", "向租户提供的云主机配置。"),
-    ),
-    "url": EntityNames(
-        Text("URL", "常用 URL"),
-        Text("URLs", "常用 URL"),
-        Text("Common URLs on a tenant's overview.", "显示在租户概览页上的常用 URL。"),
-    ),
-    "domain": EntityNames(
-        Text("domain", "加速域名"),
-        Text("domains", "加速域名"),
-        Text(
-            "Accelerated domains, with their cache behaviors, access rules and origins.",
-            "加速域名及其缓存规则、访问控制和源站。",
-        ),
-    ),
-    "news": EntityNames(
-        Text("news item", "公告"),
-        Text("news", "公告"),
-        Text("Announcements for all tenants; an item can be scheduled.", "面向所有租户的公告，可定时发布。"),
-    ),
+    "tenant": EntityNames(Text("tenant", "租户"), Text("tenants", "租户")),
+    "account": EntityNames(Text("account", "账户"), Text("accounts", "账户")),
+    "quota": EntityNames(Text("tenant", "租户"), Text("quotas", "配额")),
+    "node": EntityNames(Text("node", "节点"), Text("nodes", "节点")),
+    "price": EntityNames(Text("price", "价格"), Text("prices", "价格")),
+    "resource": EntityNames(Text("resource", "资源"), Text("resources", "资源")),
+    "flavor": EntityNames(Text("flavor", "主机配置"), Text("flavors", "主机配置")),
+    "url": EntityNames(Text("URL", "常用 URL"), Text("URLs", "常用 URL")),
+    "domain": EntityNames(Text("domain", "加速域名"), Text("domains", "加速域名")),
+    "news": EntityNames(Text("news item", "公告"), Text("news", "公告")),
 }
 
 KINDS: Final[Mapping[str, Text]] = {
@@ -123,7 +65,6 @@ CHOICES: Final[Mapping[str, Mapping[str, Text]]] = {
     "language": {"en": Text("English", "英文"), "zh": Text("Chinese", "中文")},
     "role": ROLES,
     "type": {"link": Text("Link", "链接"), "directory": Text("Directory", "目录")},
-    "log": {"changes": Text("Operator changes", "管理操作"), "access": Text("Logins and logouts", "登录与退出")},
 }
 """Display names of a field's values."""
 
@@ -163,12 +104,12 @@ EVENTS: Final[Mapping[str, Text]] = {
     "end-sessions": Text("End all sessions", "结束所有会话"),
     "import": Text("Import resources", "导入资源"),
     "load": Text("Load file", "加载文件"),
-    "login": Text("Log in", "登录"),
-    "login_refused": Text("Login rejected", "登录被拒绝"),
-    "logout": Text("Log out", "退出登录"),
-    "operator_login": Text("Operator login", "管理员登录"),
-    "operator_login_refused": Text("Operator login rejected", "管理员登录被拒绝"),
-    "operator_logout": Text("Operator logout", "管理员退出登录"),
+    "login": Text("Sign in", "登录"),
+    "login_refused": Text("Sign-in rejected", "登录被拒绝"),
+    "logout": Text("Sign out", "退出登录"),
+    "operator_login": Text("Operator sign-in", "管理员登录"),
+    "operator_login_refused": Text("Operator sign-in rejected", "管理员登录被拒绝"),
+    "operator_logout": Text("Operator sign-out", "管理员退出登录"),
     "news.disable": Text("Withdraw news item", "撤回公告"),
     "news.enable": Text("Publish news item again", "重新发布公告"),
     "prune": Text("Delete old entries", "清理旧记录"),

@@ -106,11 +106,11 @@ class RowAction(NamedTuple):
 
 _DESCRIPTIONS: Final[Mapping[tuple[str, str], Text]] = {
     ("tenant", "disable"): Text(
-        "Its accounts can no longer log in, and their sessions end immediately.",
+        "Its accounts can no longer sign in, and their sessions end immediately.",
         "停用后，其账户将无法登录，现有会话立即结束。",
     ),
     ("account", "disable"): Text(
-        "It can no longer log in, and its sessions end immediately.", "停用后，该账户将无法登录，现有会话立即结束。"
+        "It can no longer sign in, and its sessions end immediately.", "停用后，该账户将无法登录，现有会话立即结束。"
     ),
     ("node", "disable"): Text(
         "It accepts no new resources; existing ones stay.", "停用后，该节点不再接受新资源，现有资源不受影响。"
@@ -199,7 +199,7 @@ _OF_ACCOUNTS: Final = (
         ACCOUNTS,
         "end-sessions",
         Text("End sessions", "结束会话"),
-        Text("It is logged out everywhere.", "该账户将在所有位置退出登录。"),
+        Text("It is signed out everywhere.", "该账户将在所有位置退出登录。"),
         _always(DONE["end-sessions"]),
         lambda executor, order: end_sessions(executor, order.actor, order.key),
     ),
@@ -208,7 +208,7 @@ _OF_ACCOUNTS: Final = (
         "clear-throttle",
         Text("Unlock account", "解除锁定"),
         Text(
-            "Its failed logins are cleared, so that it can log in without waiting.",
+            "Its failed sign-ins are cleared, so that it can sign in without waiting.",
             "清除登录失败记录，该账户无需等待即可登录。",
         ),
         throttle_cleared,

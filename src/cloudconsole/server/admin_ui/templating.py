@@ -105,6 +105,7 @@ class Renderer:
             entity_types=ENTITY_TYPES,
             languages={"en": "English", "zh": "中文"},
             link=link,
+            list_link=list_link,
             markup=_translate_markup,
             now=lambda: self.moment(format_utc(int(clock.now()))),
             price_type=PRICES,
@@ -125,6 +126,7 @@ class Renderer:
             language=language_of(request),
             is_result=request.method == "POST",
             here=form_address(request),
+            back=back_of(request),
             **values,
         )
         return Response(status, html.encode(), headers or [], HTML, PAGE_POLICY)
@@ -204,6 +206,21 @@ def _with_article(context: Context, value: Label) -> str:
     """Return `a tenant`, `an account`; Chinese has no articles."""
     text = localized_text(value, context["language"])
     return with_article(text) if context["language"] == "en" else text
+
+
+BACK: Final = "back"
+"""Query of the list from which a page was opened, for the way back to it."""
+_MAX_BACK: Final = 1000
+
+
+def back_of(request: Request) -> str | None:
+    """Return the query of the list to which this page leads back."""
+    text = parse_query(request).get(BACK, "")
+    return text if text.isascii() and text.isprintable() and " " not in text and len(text) <= _MAX_BACK else None
+
+
+def list_link(entity: EntityType, back: str | None) -> str:
+    return link(f"{entity.name}/") + (f"?{back}" if back else "")
 
 
 def form_address(request: Request) -> str:

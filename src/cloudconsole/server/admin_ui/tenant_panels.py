@@ -4,36 +4,14 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from cloudconsole.core.ports import CloudCredentials, PriceMissing, Tenant
-from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import QUOTAS
 from cloudconsole.operator.entities.references import find_tenant
-from cloudconsole.operator.near_quotas import is_near
 from cloudconsole.operator.quota_check import quota_usage_of
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.tenant_overview import Accesses, Listed, accesses_of, accounts_of, domains_of
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.i18n import Label
-from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.page_services import PageServices
-
-
-class QuotaUsage(NamedTuple):
-    label: Label
-    unit: Label
-    used: int
-    limit: int
-
-    @property
-    def is_unlimited(self) -> bool:
-        return self.limit == UNLIMITED
-
-    @property
-    def is_over(self) -> bool:
-        return not self.is_unlimited and self.used > self.limit
-
-    @property
-    def is_near(self) -> bool:
-        return is_near(self.used, self.limit)
+from cloudconsole.server.admin_ui.quota_usage import QuotaUsage, quota_usages
 
 
 class TenantCosts(NamedTuple):
@@ -75,10 +53,7 @@ async def read_tenant_panels(context: PageServices, key: str, record: Record) ->
 def _read(tx: OperatorTransaction, key: str) -> _Stored:
     tenant_id = find_tenant(tx, key)["id"]
     limits = QUOTAS.show(tx, key)
-    usage = [
-        QuotaUsage(label_of(name, "quota"), unit_of("quota", name), used, limits[name])
-        for name, used in quota_usage_of(tx, tenant_id).items()
-    ]
+    usage = [*quota_usages(limits, quota_usage_of(tx, tenant_id)).values()]
     return _Stored(tenant_id, usage, accounts_of(tx, key), domains_of(tx, key))
 
 

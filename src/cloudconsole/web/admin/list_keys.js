@@ -1,30 +1,35 @@
-// Keys for the rows of a list: j and k or the arrows move the focus from row to row, / moves it to the search. Enter
-// follows the focused link, as always. The shortcuts can be turned off for those whose tools send such keys.
+// Keys for the rows of a list: j and k or the arrows move the focus from row to row, / moves it to the search, ? shows
+// the keys. Enter follows the focused link, as always. The dialog turns them off for those whose tools send such keys.
 
 import * as storage from "../console/core/storage.js";
 
 const STORED_NAME = "list_keys";
 
-const help = document.querySelector(".list-keys");
+const dialog = document.querySelector("#keys");
+const toggle = dialog.querySelector("input");
+const opener = document.querySelector(".keys-opener");
 const links = [...document.querySelectorAll(".listing tbody th a")];
 const search = document.querySelector("[name=search]");
-let isOn = storage.read(STORED_NAME) !== false;
 
-if (help) {
-  const toggle = help.querySelector("button");
-  const show = () => toggle.setAttribute("aria-pressed", String(isOn));
-  toggle.addEventListener("click", () => {
-    isOn = !isOn;
-    storage.write(STORED_NAME, isOn ? null : false);
-    show();
-  });
-  show();
-  help.hidden = false;
-}
+toggle.checked = storage.read(STORED_NAME) !== false;
+toggle.addEventListener("change", () => storage.write(STORED_NAME, toggle.checked ? null : false));
+opener.addEventListener("click", () => dialog.showModal());
+opener.hidden = false;
+dialog.querySelector("button").addEventListener("click", () => dialog.close());
+dialog.addEventListener("click", (event) => {
+  // The backdrop is outside of the dialog's content, which fills it.
+  if (event.target === dialog) dialog.close();
+});
 
 document.addEventListener("keydown", (event) => {
-  if (!isOn || event.defaultPrevented || event.isComposing || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (!toggle.checked || dialog.open) return;
+  if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.target.closest("input, select, textarea")) return;
+  if (event.key === "?") {
+    event.preventDefault();
+    dialog.showModal();
+    return;
+  }
   const row = links.indexOf(document.activeElement?.closest(".listing tbody tr")?.querySelector("th a"));
   // Elsewhere the arrows scroll.
   const step = { j: 1, k: -1, ...(row >= 0 && { ArrowDown: 1, ArrowUp: -1 }) }[event.key];

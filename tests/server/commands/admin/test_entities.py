@@ -293,7 +293,7 @@ def test_failures_are_cleared_by_the_network_of_an_address(admin: Admin) -> None
             connection.execute(insert(login_failures).values(row))
     done = admin.run_json("account", "clear-throttle", "demo", "--address", "[2001:DB8:0::1]:443")
     assert done == {"address": networks[0], "failures": 1}
-    assert admin.run("account", "clear-throttle", "demo") == "account demo: 1 failed login cleared\n"
+    assert admin.run("account", "clear-throttle", "demo") == "account demo: 1 failed sign-in cleared\n"
 
 
 KEYPAIR = '{"tenant": "demo", "id": "k-%d", "kind": "keypair", "name": "key", "started": "2026-02-01T00:00:00Z"}\n'

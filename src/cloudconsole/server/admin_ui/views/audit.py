@@ -5,6 +5,8 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from msgspec import structs
+
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, QUOTAS, EntityType
@@ -14,6 +16,7 @@ from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.renames import key_after
 from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.operator.tenant_overview import usernames_of
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
@@ -21,7 +24,7 @@ from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of
 from cloudconsole.server.admin_ui.messages import MESSAGES
 from cloudconsole.server.admin_ui.names import choice_name
-from cloudconsole.server.admin_ui.page_services import PageServices
+from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
@@ -32,14 +35,17 @@ PAGE: Final = 50
 MAX_DESCRIPTION: Final = 300
 """Characters of one value; a domain's may be a megabyte long."""
 _ACCESS: Final = "access"
-_LOG: Final = FormField("log", Text("Log", "日志"), "", "choice", choices=("changes", _ACCESS))
-_CONTROLS: Final = (
+_TIMES: Final = (
+    FormField("since", Text("Since", "起始时间"), Text("From this time.", "自该时间起。"), "time", ("since",)),
+    FormField("until", Text("Until", "截止时间"), Text("Before this time.", "早于该时间。"), "time", ("until",)),
+)
+_CHANGES: Final = (
     FormField(
         "actor",
         MESSAGES["audit.actor"],
         Text(
-            "Such as web:operator in this UI, or the system user of a command; for logins, the account.",
-            "管理后台为 web:用户名，命令行为系统用户；登录记录为账户名。",
+            "Such as web:operator for these pages, or the system user of a command.",
+            "管理后台为 web:用户名，命令行为系统用户。",
         ),
         "text",
         ("actor",),
@@ -47,7 +53,7 @@ _CONTROLS: Final = (
     FormField(
         "change",
         MESSAGES["audit.change"],
-        Text("Its beginning, such as account. or login.", "操作代码的开头，例如 account. 或 login。"),
+        Text("Its beginning, such as account.", "操作代码的开头，例如 account."),
         "text",
         ("change",),
     ),
@@ -58,8 +64,26 @@ _CONTROLS: Final = (
         "text",
         ("subject",),
     ),
-    FormField("since", Text("Since", "起始时间"), Text("From this time.", "自该时间起。"), "time", ("since",)),
-    FormField("until", Text("Until", "截止时间"), Text("Before this time.", "早于该时间。"), "time", ("until",)),
+    *_TIMES,
+)
+_ACCESSES: Final = (
+    FormField("actor", MESSAGES["audit.account"], Text("Its exact username.", "完整的用户名。"), "text", ("actor",)),
+    FormField(
+        "tenant",
+        label_of("tenant"),
+        Text("Of its present accounts.", "仅限其现有账户。"),
+        "text",
+        ("tenant",),
+        suggests="tenant",
+    ),
+    FormField(
+        "change",
+        MESSAGES["audit.event"],
+        Text("Its beginning, such as login or operator_.", "事件代码的开头，例如 login 或 operator_。"),
+        "text",
+        ("change",),
+    ),
+    *_TIMES,
 )
 _NONE: Final = MESSAGES["value.none"]
 _DONE: Final[Mapping[str, Mapping[object, Text]]] = {
@@ -69,7 +93,6 @@ _DONE: Final[Mapping[str, Mapping[object, Text]]] = {
 """What the log says about an account's password and sessions."""
 _COUNTS: Final = {"added", "changed", "removed"}
 _COUNTED_ZH: Final = "新增 {added}，修改 {changed}，删除 {removed}"
-_NO_SUBJECT: Final = Message("logins have no subject: use Actor", "登录记录没有对象，请改用“操作人”")
 _SUBJECTS: Final[Mapping[str, EntityType]] = {entity.name: entity for entity in ENTITY_TYPES}
 
 
@@ -81,13 +104,14 @@ class AuditView:
         visit = await self._context.sessions.require(request)
         query = parse_query(request)
         is_access = query.get("log") == _ACCESS
-        terms = {control.name: text for control in _CONTROLS if (text := submitted_value(control, query))}
+        controls = _ACCESSES if is_access else _CHANGES
+        terms = {control.name: text for control in controls if (text := submitted_value(control, query))}
         problems, lines = Problems(), list[Record]()
         try:
-            search = _search(terms, query, self._context.executor.zone, is_access=is_access)
-            lines = await (self._accesses(search) if is_access else self._changes(search))
+            search = _search(terms, query, self._context.executor.zone)
+            lines = await (self._accesses(search, terms.get("tenant")) if is_access else self._changes(search))
         except OperatorError as error:
-            problems = form_problems(error, _CONTROLS)
+            problems = form_problems(error, controls)
         is_more, is_paged = len(lines) > PAGE, "after" in query or "before" in query
         is_backward = "before" in query and "after" not in query
         lines = lines[-PAGE:] if is_backward else lines[:PAGE]
@@ -102,24 +126,24 @@ class AuditView:
             is_access=is_access,
             lines=lines,
             filters=[
-                BoundField(_LOG, _ACCESS if is_access else "changes"),
-                *(
-                    BoundField(control, terms.get(control.name, ""), problems.of_fields.get(control.name, ()))
-                    for control in _CONTROLS
-                ),
+                BoundField(control, terms.get(control.name, ""), problems.of_fields.get(control.name, ()))
+                for control in controls
             ],
             is_filtered=bool(terms),
             first=here() if has_previous or (is_paged and not lines) else None,
             previous=here(before=lines[0]["id"]) if has_previous else None,
             following=here(after=lines[-1]["id"]) if has_next else None,
             problems=problems,
-            suggestions={},
+            suggestions=await self._context.executor.read(lambda tx: suggestions_for(tx, controls)),
         )
 
     async def _changes(self, search: AuditQuery) -> list[Record]:
         return await self._context.executor.read(lambda tx: describe_changes(tx, search))
 
-    async def _accesses(self, search: AuditQuery) -> list[Record]:
+    async def _accesses(self, search: AuditQuery, tenant: str | None) -> list[Record]:
+        if tenant is not None:
+            usernames = await self._context.executor.read(lambda tx: usernames_of(tx, tenant))
+            search = structs.replace(search, accounts=usernames)
         return await self._context.executor.read_activity(lambda connection: find_accesses(connection, search))
 
 
@@ -184,9 +208,7 @@ def _page_of(line: Record) -> str | None:
     return link(f"{name}/one/", key=key_after(_SUBJECTS[name], line))
 
 
-def _search(terms: Mapping[str, str], query: Mapping[str, str], zone: tzinfo, *, is_access: bool) -> AuditQuery:
-    if is_access and "subject" in terms:
-        raise ValidationError([(("subject",), _NO_SUBJECT)])
+def _search(terms: Mapping[str, str], query: Mapping[str, str], zone: tzinfo) -> AuditQuery:
     texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject")}
     moments: dict[str, Any] = {name: _moment(name, terms[name], zone) for name in ("since", "until") if name in terms}
     entries: dict[str, Any] = {name: _entry_id(query.get(name, "")) for name in ("after", "before")}

@@ -39,7 +39,7 @@ from cloudconsole.server.admin_ui.names import DONE, NOTHING_TO_CHANGE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
-from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
+from cloudconsole.server.admin_ui.templating import back_of, key_of, link, parse_query
 from cloudconsole.server.admin_ui.tenant_panels import read_tenant_panels
 from cloudconsole.server.admin_ui.views.create import Preview, dry_run, is_preview
 from cloudconsole.server.admin_ui.views.form_panels import FormPanel, form_panel
@@ -105,7 +105,7 @@ class DetailView:
         after, past = done.after or {}, DONE["change"] if done.changed else NOTHING_TO_CHANGE
         if previews:
             return await again(Problems(), 200, preview=Preview.of(after, context.executor))
-        page = link(f"{self._entity.name}/one/", key=self._entity.key_of(after))
+        page = link(f"{self._entity.name}/one/", key=self._entity.key_of(after), back=back_of(request))
         return context.done(request, self._entity, done.subject, past, page)
 
     async def restore(self, request: Request, posted: FormPost) -> Response:

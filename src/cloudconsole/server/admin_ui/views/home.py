@@ -1,4 +1,4 @@
-"""Home page: what needs attention, sections, latest changes and upcoming news."""
+"""Home page: what needs attention, latest changes and upcoming news."""
 
 import asyncio
 from typing import Final
@@ -10,7 +10,6 @@ from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.attention import SEVERITIES, AttentionReader
-from cloudconsole.server.admin_ui.names import ENTITIES
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.views.audit import describe_changes
 from cloudconsole.server.http.request import Request
@@ -37,7 +36,6 @@ class HomeView:
             visit,
             attention=attention,
             severities=SEVERITIES,
-            sections=ENTITIES,
             lines=lines,
             upcoming=upcoming,
         )

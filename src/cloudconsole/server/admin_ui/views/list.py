@@ -24,6 +24,7 @@ from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.labels import filter_label
 from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
+from cloudconsole.server.admin_ui.quota_usage import QuotaUsage, listed_quota_usages
 from cloudconsole.server.admin_ui.sessions import OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
@@ -61,6 +62,8 @@ class ListRow(NamedTuple):
     state: str | None
     """The state, if it is not the ordinary one."""
     ordinary_state: str
+    levels: Mapping[str, QuotaUsage] = {}
+    """The use of quotas by name."""
 
 
 class Heading(NamedTuple):
@@ -140,6 +143,7 @@ class ListView:
             first=None if is_first else here(),
             previous=here(before=rows[0].key) if listed.has_previous else None,
             following=here(after=rows[-1].key) if listed.has_next else None,
+            here_again=here(after=after, before=before).partition("?")[2],
             problems=problems,
             suggestions=listed.suggestions,
         )
@@ -170,10 +174,17 @@ class ListView:
         is_more = len(records) > PAGE
         records = records[-PAGE:] if is_backward else records[:PAGE]
         is_whole = not is_more and after is before is None
+        levels = listed_quota_usages(tx, records) if entity is QUOTAS else {}
         total = len(records) if is_whole else entity.count(tx, search.filters, MAX_TOTAL + 1)
         return Listed(
             tuple(
-                ListRow(entity.key_of(record), record, state, listed_state(entity, state))
+                ListRow(
+                    entity.key_of(record),
+                    record,
+                    state,
+                    listed_state(entity, state),
+                    levels.get(entity.key_of(record), {}),
+                )
                 for record, state in zip(records, self._states(tx, records), strict=True)
             ),
             total,
@@ -197,7 +208,8 @@ class ListView:
             raise OperatorError(Message(*_TOO_MANY, rows=f"{MAX_CSV_ROWS:,}", command=self._command(search)))
         columns = [given.name for given in self._entity.inputs() if given.shape != "json"]
         rows = (csv_line([_csv_text(record.get(name)) for name in columns]) for record in records)
-        return "".join((csv_line(columns), *rows)).encode()
+        # With a byte-order mark, without which spreadsheets take UTF-8 for another encoding.
+        return "".join((csv_line(columns), *rows)).encode("utf-8-sig")
 
     def _command(self, search: Search) -> str:
         """Return the command that prints the same rows."""

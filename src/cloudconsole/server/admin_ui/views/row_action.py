@@ -21,7 +21,7 @@ from cloudconsole.server.admin_ui.names import ENTITIES, NOTHING_TO_CHANGE
 from cloudconsole.server.admin_ui.page_services import PageServices
 from cloudconsole.server.admin_ui.row_actions import ActionRequest, RowAction
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
-from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
+from cloudconsole.server.admin_ui.templating import back_of, key_of, link, list_link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
@@ -65,9 +65,9 @@ class RowActionView:
         except OperatorError as error:
             return await self._page(request, posted.visit, key, posted, form_problems(error, action.fields), 422)
         past = action.past(done) if done.changed else NOTHING_TO_CHANGE
-        page = (
-            link(f"{action.entity.name}/") if action.verb == "remove" else link(f"{action.entity.name}/one/", key=key)
-        )
+        back = back_of(request)
+        one = link(f"{action.entity.name}/one/", key=key, back=back)
+        page = list_link(action.entity, back) if action.verb == "remove" else one
         return context.done(request, action.entity, done.subject, past, page)
 
     async def restore(self, request: Request, posted: FormPost) -> Response:
