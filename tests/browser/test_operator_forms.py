@@ -43,9 +43,23 @@ def test_forms_with_panels_are_accessible(
     screenshot(page, f"admin-quota-ask-{size['width']}-{scheme}-{locale[:2]}")
     page.context.clear_cookies(name="operatorid")
     page.locator("main form button.primary").first.click()
-    expect(page.locator("input[name=unsaved]")).to_be_attached()
+    expect(page.locator("main input[name=unsaved]")).to_be_attached()
     assert (axe_violations(page), overflows(page)) == ("", False)
     screenshot(page, f"admin-unsaved-{size['width']}-{scheme}-{locale[:2]}")
+
+
+def test_free_quota_beside_a_resource_follows_the_chosen_tenant(page: Page) -> None:
+    page.goto("/admin/resource/add/")
+    panel = page.locator(".form-panel")
+    expect(panel).to_have_count(0)
+    tenant = page.get_by_label("Tenant", exact=True)
+    for name in ("demo", "other"):
+        tenant.fill(name)
+        tenant.press("Tab")
+        expect(panel.get_by_role("heading")).to_have_text(f"Free quota of {name}")
+    tenant.fill("unknown")
+    tenant.press("Tab")
+    expect(panel).to_have_count(0)
 
 
 def test_form_is_restored_without_javascript(browser: ConsoleBrowser) -> None:

@@ -227,13 +227,20 @@ def test_resources_without_a_price_link_to_the_form_that_adds_it(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("days", "expected"),
-    [(15, "TLS certificate valid until"), (13, "Warning The TLS certificate expires on")],
+    [
+        (15, "TLS certificate valid until"),
+        (13, "Warning The TLS certificate expires on"),
+        (-1, "Problem The TLS certificate expired on"),
+    ],
 )
 def test_the_certificate_in_use_is_judged_by_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, expected: str
 ) -> None:
     certificate, key = write_certificate(tmp_path, datetime.now(UTC) + timedelta(days=days))
-    monkeypatch.setattr(harness, "client_ssl_context", lambda: ssl.create_default_context(cafile=certificate))
+    context = ssl.create_default_context(cafile=certificate)
+    if days < 0:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    monkeypatch.setattr(harness, "client_ssl_context", lambda: context)
     flags = ("--tls-certificate", str(certificate), "--tls-key", str(key))
     with running_server(tmp_path, *flags) as server, closing(HttpTransport(server.base)) as transport:
         page = Operator(cast("InProcessTransport", transport)).sign_in()

@@ -20,7 +20,14 @@ TOKEN = "csrfmiddlewaretoken"
 NUL = "a\0b"
 NEWS = {"title": "Maintenance", "url": "https://example.com/m"}
 URL = {"type": "link", "url": "https://example.com/u"}
+NOT_A_LIMIT = "must be a whole number from 0 to 2147483647, or unlimited"
 SHORT_PASSWORD = "a password must have 8 to 1024 characters"
+
+
+NEW_FLAVOR_WITH_ID_IN_USE = {
+    "id": "flavor 1 already exists",
+    **dict.fromkeys(("name", "vcpus", "ram", "disk"), "is missing"),
+}
 
 
 def token_of(operator: Operator) -> str:
@@ -280,7 +287,7 @@ def test_price_that_has_come_into_force_meanwhile_is_not_moved(operator: Operato
     ("password", "again", "problem"),
     [
         ("", "", {"password": SHORT_PASSWORD}),
-        ("x" * 1025, "", {"password": SHORT_PASSWORD}),
+        ("x" * 1025, "", {"password": SHORT_PASSWORD, "password_again": "differs from the password"}),
         ("a secret", "another", {"password_again": "differs from the password"}),
     ],
     ids=["empty", "long", "different"],
@@ -308,11 +315,24 @@ def test_password_is_not_stored_in_plain_text(operator: Operator, data: Path, tr
     ("path", "verb", "values", "problems"),
     [
         ("account/add/", "add", {}, {"tenant": "is missing", "username": "is missing", "password": SHORT_PASSWORD}),
+        (
+            *("account/add/", "add", {"username": "demo", "tenant": "nobody"}),
+            {
+                "tenant": "there is no tenant nobody",
+                "username": "account demo already exists",
+                "password": SHORT_PASSWORD,
+            },
+        ),
+        ("flavor/add/", "add", {"id": "1", "name": ""}, NEW_FLAVOR_WITH_ID_IN_USE),
+        (
+            *("quota/one/?key=demo", "change", {"cores": "two", "ram": "99999999999999999999", "volumes": "1.5"}),
+            dict.fromkeys(("cores", "ram", "volumes"), NOT_A_LIMIT),
+        ),
         ("tenant/add/", "add", {"name": "demo"}, {"name": "tenant demo already exists"}),
         ("news/one/?key=1", "change", {"date": ""}, {"date": "must not be empty"}),
         (
             *("quota/one/?key=demo", "change", {"cores": "7", "cores.unlimited": "on", "ram": "-5"}),
-            {"cores": "enter a number or tick unlimited, not both", "ram": "must be at least -1"},
+            {"cores": "enter a number or tick unlimited, not both", "ram": NOT_A_LIMIT},
         ),
         (
             *("account/clear-throttle/?key=demo", "clear-throttle", {"address": "here"}),
@@ -343,6 +363,20 @@ def test_language_and_pin_of_news_are_set_and_cleared(operator: Operator, data: 
     operator.send(operator.get(f"/admin/news/one/?key={key}").form("/change/"), language="", pinned=False)
     (item,) = [row for row in rows(data, news) if str(row.id) == key]
     assert (item.language, item.pinned) == (None, False)
+
+
+def test_the_same_news_is_added_in_the_other_language(operator: Operator, data: Path) -> None:
+    form = operator.get("/admin/news/add/").form("/add/")
+    page = operator.send(form, **NEWS, language="en", pinned=True, date="2027-01-02T03:04:05")
+    (other,) = [link for link in page.links if link.startswith("/admin/news/add/")]
+    operator.send(operator.get(other).form("/add/"), title="维护")
+    english, chinese = ({**row._asdict(), "id": 0} for row in rows(data, news)[-2:])
+    assert chinese == english | {"title": "维护", "language": "zh"}
+
+
+def test_news_for_both_languages_offers_no_other(operator: Operator) -> None:
+    page = operator.send(operator.get("/admin/news/add/").form("/add/"), **NEWS)
+    assert [link for link in page.links if link.startswith("/admin/news/add/")] == []
 
 
 @pytest.mark.parametrize(("table", "values"), [(news, NEWS), (urls, URL)])

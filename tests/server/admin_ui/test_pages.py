@@ -225,6 +225,14 @@ def test_news_preview_shows_tenant_view_without_saving(operator: Operator, data:
     assert page.heading == "News item 11 scheduled"
 
 
+def test_preview_of_pinned_news_shows_the_banner(operator: Operator) -> None:
+    form = operator.get("/admin/news/add/").form("/add/")
+    values: dict[str, str | bool] = {"title": "Maintenance", "url": "https://n.example/", "preview": True}
+    assert operator.send(form, **values).text.count("Maintenance") == 1
+    text = operator.send(form, **values, pinned=True).text
+    assert text.index("until they dismiss it: Maintenance") < text.index("In the list of news:")
+
+
 def test_preview_of_a_change_is_not_saved(operator: Operator, data: Path) -> None:
     before = rows(data, tables.news)
     page = operator.send(operator.get("/admin/news/one/?key=1").form("/change/"), title="Other", preview=True)

@@ -55,6 +55,24 @@ def test_restored_form_survives_a_wrong_password_and_shows_conflicts(operator: O
     assert "Current value: 80" in page.text
 
 
+def test_form_survives_a_change_of_the_language(operator: Operator) -> None:
+    page = sign_in_page(operator, QUOTA, "/change/", cores="70")
+    for language, heading in (("zh", "登录"), ("en", "Sign in")):
+        page = operator.send(page.language_form, language=language)
+        assert (page.status, page.heading) == (200, heading)
+    page = signed_in_again(operator, page)
+    assert page.form("/change/").fields["cores"] == "70"
+
+
+def test_language_form_shows_no_form_of_another_site(operator: Operator) -> None:
+    page = sign_in_page(operator, QUOTA, "/change/", cores="70")
+    fields = page.language_form.filled(language="zh")
+    assert operator.post(page.language_form.action, fields, Origin="https://evil.example").status == 403
+    fields["unsaved"] = "x" * 65_537
+    page = Page(operator.post(page.language_form.action, fields))
+    assert "unsaved" not in page.form(SIGN_IN).fields
+
+
 def test_passwords_are_not_restored(operator: Operator, data: Path) -> None:
     page = sign_in_page(operator, "/admin/account/add/", "/add/", **SECOND)
     restored = signed_in_again(operator, page).form("/account/add/").fields

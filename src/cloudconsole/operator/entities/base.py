@@ -1,7 +1,7 @@
 """Base classes of entity types: CRUD verbs, hooks, pagination."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, update
@@ -11,7 +11,7 @@ from cloudconsole.operator.entities.fields_and_filters import Filter, InputField
 from cloudconsole.operator.entities.pagination import PAGE_SIZE, Order, PageRequest, select_page
 from cloudconsole.operator.entities.references import count_references, not_found
 from cloudconsole.operator.entity_models import EntityModel
-from cloudconsole.operator.errors import OperatorError, ValidationError
+from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.messages import Message, Term, any_of
 from cloudconsole.operator.new_and_existing_names import texts_in
 from cloudconsole.operator.rows_and_records import Record, Row
@@ -268,12 +268,19 @@ class EntityType(EntityTraits):
 
     def _new_row(self, tx: OperatorTransaction, values: Values) -> Row:
         """Return the row of a new entity; raise if it cannot be added."""
-        row = self._row(tx, self._complete(tx, values))
-        key = str(row[self.key])
-        if self._find(tx, key) is not None:
-            raise ValidationError([((self.key,), self._exists_already(key))])
+        values = self._complete(tx, values)
+        try:
+            row = self._row(tx, values)
+        except ValidationError as error:
+            is_valid = all(path[:1] != (self.key,) for path, _ in error.errors)
+            taken = self._taken(tx, str(values[self.key])) if is_valid and self.key in values else []
+            raise ValidationError([*error.errors, *taken]) from None
+        raise_if_invalid(self._taken(tx, str(row[self.key])))
         self._check(tx, None, row)
         return row
+
+    def _taken(self, tx: OperatorTransaction, key: str) -> Sequence[FieldError]:
+        return [] if self._find(tx, key) is None else [((self.key,), self._exists_already(key))]
 
     def _change(self, tx: OperatorTransaction, verb: str, current: Row, values: Values) -> ChangeResult:
         before = self.record_of(current)

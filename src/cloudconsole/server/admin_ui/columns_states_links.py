@@ -91,8 +91,12 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     return states
 
 
-def add_links_for(entity: EntityType, key: str) -> list[tuple[Label, str]]:
+def add_links_for(entity: EntityType, key: str, record: Record) -> list[tuple[Label, str]]:
     """Return labels and links of the entities that can be added to this one."""
+    if entity is NEWS and "language" in record:
+        other = "zh" if record["language"] == "en" else "en"
+        same = {"url": record["url"], "pinned": "on" if record.get("pinned") else None}
+        return [(_IN_OTHER_LANGUAGE[other], link("news/add/", language=other, date=record["date"], **same))]
     return [
         (
             Message(*MESSAGES["list.add"], entity=_with_article(name)),
@@ -107,6 +111,10 @@ def _with_article(name: str) -> Text:
     return Text(with_article(one.en), one.zh)
 
 
+_IN_OTHER_LANGUAGE: Final = {
+    "en": Text("Add it in English", "添加英文版本"),
+    "zh": Text("Add it in Chinese", "添加中文版本"),
+}
 _ADDED_TO: Final = {"tenant": ("account", "resource", "domain", "url"), "node": ("resource", "price")}
 
 

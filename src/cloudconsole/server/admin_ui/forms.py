@@ -12,11 +12,13 @@ from cloudconsole.operator.errors import FieldError, OperatorError, OverridableE
 from cloudconsole.operator.invalid_placeholder import UnreadableValue
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
+from cloudconsole.operator.resource_and_price_rules import MAX_VALUE
 from cloudconsole.operator.rows_and_records import Record, json_text
 from cloudconsole.server.admin_ui.fields import (
     UNLIMITED_SUFFIX,
     FormField,
     display_value,
+    local_time,
     submitted_value,
     value_at,
     was_submitted,
@@ -100,15 +102,14 @@ PREFILLED: Final = frozenset({"tenant", "node", "kind", "unit", "type", "date", 
 """Fields that links to a form fill in; no link may prepare an operator's account."""
 
 
-def prefilled_fields(controls: Iterable[FormField], query: Mapping[str, str]) -> list[BoundField]:
-    """Return blank fields, some with the values in the query."""
-    return [
-        BoundField(
-            control,
-            submitted_value(control, query) if control.name in PREFILLED.intersection(query) else control.default,
-        )
-        for control in controls
-    ]
+def prefilled_fields(controls: Iterable[FormField], query: Mapping[str, str], zone: tzinfo) -> list[BoundField]:
+    """Return blank fields, some with the values in the query, whose times are those of a record."""
+    given = PREFILLED.intersection(query)
+    fields = []
+    for control in controls:
+        text = submitted_value(control, query) if control.name in given else control.default
+        fields.append(BoundField(control, local_time(text, zone) if control.kind == "time" else text))
+    return fields
 
 
 def submitted_fields(controls: Iterable[FormField], fields: Mapping[str, str], problems: Problems) -> list[BoundField]:
@@ -248,9 +249,26 @@ def _read(control: FormField, text: str) -> Any:
         return parse_json(text)
     if control.kind == "lines":
         return [line.strip() for line in text.split("\n") if line.strip()]
-    if control.kind in ("number", "limit"):
+    if control.kind == "limit":
+        return _limit(text)
+    if control.kind == "number":
         return parse_number(text)
     return parse_switch(text) if control.kind == "switch" else text
+
+
+def _limit(text: str) -> int:
+    try:
+        limit = parse_number(text)
+    except ValueError:
+        raise ValueError(_NOT_A_LIMIT) from None
+    if not UNLIMITED <= limit <= MAX_VALUE:
+        raise ValueError(_NOT_A_LIMIT)
+    return limit
+
+
+_NOT_A_LIMIT: Final = Message(
+    "must be a whole number from 0 to {most}, or unlimited", "必须是 0 至 {most} 的整数，或不限", most=MAX_VALUE
+)
 
 
 def record_fingerprint(controls: Iterable[FormField], record: Record, zone: tzinfo) -> str:

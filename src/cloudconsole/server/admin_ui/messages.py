@@ -134,6 +134,8 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "preview.help": Text(
         "This is how tenants will see the item. It is not saved yet.", "租户将看到如下公告。此内容尚未保存。"
     ),
+    "preview.pinned": Text("At the top of every page, until they dismiss it:", "所有页面顶部，直至租户关闭："),
+    "preview.listed": Text("In the list of news:", "公告列表中："),
     "preview.scheduled": Text("It will appear at the given time.", "公告将在所设时间发布。"),
     "action.heading": Text("{change} {key}", "{change} {key}"),
     "action.own_account": Text("You are signed in with this account.", "这是您当前登录的账户。"),

@@ -37,5 +37,5 @@ def password_errors(fields: Mapping[str, str], policy: PasswordPolicy, role: Rol
     password = fields.get("password", "")
     if problem := policy.problem(password, role):
         yield ("password",), problem
-    elif fields.get("password_again", "") != password:
+    if fields.get("password_again", "") != password:
         yield ("password_again",), Message("differs from the password", "两次输入的密码不一致")

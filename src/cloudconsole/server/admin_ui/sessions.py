@@ -42,7 +42,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     TooManyRequests,
 )
-from cloudconsole.spec.i18n import Text
+from cloudconsole.spec.i18n import Language, Text
 from cloudconsole.spec.operations import FORM
 from cloudconsole.store.session_lookup import Session, hash_session_id
 from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
@@ -243,13 +243,19 @@ class SignInView:
 
     async def choose_language(self, request: Request) -> Response:
         """Store the language in a cookie, with or without a session, and return to the page."""
-        body = await read_body(request, self._authenticator.settings.max_body)
+        body = await read_body(request, self._authenticator.settings.max_body + MAX_SEALED)
         media_type(request, (FORM,))
         check_origin(request)
         fields = parse_form(body)
-        chosen = fields.get("language")
+        chosen, sealed = fields.get("language"), fields.get(UNSAVED_FIELD, "")
         headers = [] if not is_language(chosen) else cookie_headers(language_cookie(chosen, secure=request.secure))
-        return redirect(self._onward(fields.get("next", ""), is_sign_in_allowed=True), headers)
+        if not sealed:
+            return redirect(self._onward(fields.get("next", ""), is_sign_in_allowed=True), headers)
+        # A redirect would lose the form that the sign-in page carries.
+        onward, language = self._onward(fields.get("next", "")), chosen if is_language(chosen) else None
+        response = self._form(request, onward, problem=UNSAVED, sealed=sealed, language=language)
+        response.headers = [*response.headers, *headers]
+        return response
 
     def send_there(self, request: Request, error: LoginRequired) -> Response:
         """Show a client without a session the sign-in page, which carries its form or says that it was lost."""
@@ -279,6 +285,7 @@ class SignInView:
         problem: Label = "",
         error: ApiError | None = None,
         sealed: str = "",
+        language: Language | None = None,
     ) -> Response:
         existing = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
         token = next(existing, None) or self._tokens.new()
@@ -290,6 +297,7 @@ class SignInView:
             request,
             status=200 if error is None else error.code,
             headers=headers,
+            language=language,
             token=token,
             onward=onward,
             username=username,

@@ -119,11 +119,18 @@ class Renderer:
             self._environment.get_template(name)
 
     def page(
-        self, template: str, request: Request, *, status: int = 200, headers: HeaderList | None = None, **values: Any
+        self,
+        template: str,
+        request: Request,
+        *,
+        status: int = 200,
+        headers: HeaderList | None = None,
+        language: Language | None = None,
+        **values: Any,
     ) -> Response:
         html = self._environment.get_template(template).render(
             request_id=request.request_id,
-            language=language_of(request),
+            language=language or language_of(request),
             is_result=request.method == "POST",
             here=form_address(request),
             back=back_of(request),

@@ -1,4 +1,5 @@
-// The form of a new resource: show the sizes of the chosen kind, and fill in those of a flavor.
+// The form of a new resource: show the sizes of the chosen kind, fill in those of a flavor, and show the free quota of
+// the chosen tenant.
 
 import { suggest } from "./suggestions.js";
 
@@ -41,4 +42,25 @@ const flavor = kind && template ? flavorField(template) : null;
 if (kind) {
   kind.addEventListener("change", show);
   show();
+}
+
+const tenant = field("tenant");
+let shown = tenant?.value;
+tenant?.addEventListener("change", () => {
+  if (tenant.value === shown) return;
+  shown = tenant.value;
+  const request = new XMLHttpRequest();
+  request.open("GET", `/admin/resource/add/?${new URLSearchParams({ tenant: shown })}`);
+  // Unlike fetch, it parses the page.
+  request.responseType = "document";
+  request.addEventListener("load", () => {
+    // A later choice has a request of its own.
+    if (request.status === 200 && tenant.value === shown) showPanel(request.response?.querySelector(".form-panel"));
+  });
+  request.send();
+});
+
+function showPanel(panel) {
+  document.querySelector(".form-panel")?.remove();
+  if (panel) document.querySelector(".with-panel").append(panel);
 }

@@ -41,13 +41,17 @@ class Preview(NamedTuple):
     """Formatted as for tenants."""
     title: str
     url: str
+    language: str | None
+    is_pinned: bool
     is_upcoming: bool
 
     @classmethod
     def of(cls, record: Record, executor: DatabaseExecutor) -> "Preview":
         moment = datetime.strptime(record["date"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         date = f"{moment.astimezone(executor.zone):%Y-%m-%d %H:%M:%S}"
-        return cls(date, record["title"], record["url"], moment.timestamp() > executor.now())
+        is_upcoming = moment.timestamp() > executor.now()
+        content = record["title"], record["url"], record.get("language")
+        return cls(date, *content, record.get("pinned", False), is_upcoming)
 
 
 def is_preview(entity: EntityType, fields: Mapping[str, str]) -> bool:
@@ -84,7 +88,10 @@ class CreateView:
 
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
-        return await self._page(request, visit, prefilled_fields(self._controls, parse_query(request)))
+        return await self._page(request, visit, self._prefilled(request))
+
+    def _prefilled(self, request: Request) -> list[BoundField]:
+        return prefilled_fields(self._controls, parse_query(request), self._context.executor.zone)
 
     async def add(self, request: Request) -> Response:
         context = self._context

@@ -177,7 +177,7 @@ class DetailView:
             else [field._replace(note=found.notes.get(field.definition.name, "")) for field in fields],
             seen=seen,
             row_actions=[action for action in row_actions_for(entity) if action.applies_to(record, found.state)],
-            additions=add_links_for(entity, key),
+            additions=add_links_for(entity, key, record),
             tenant=await read_tenant_panels(self._context, key, record) if entity is TENANTS else None,
             related=related_links_for(entity, key, record),
             problems=problems,
