@@ -17,6 +17,8 @@ def test_audit_entries_of_a_moved_price_link_to_it(operator: Operator) -> None:
     for change in ("rename", "change"):
         links = operator.get(f"/admin/audit/?change=price.{change}").links
         assert [link for link in links if "/one/" in link] == [PRESENT]
+    page = operator.get("/admin/audit/?change=price.rename")
+    assert "GB of a volume, from 2027-02-01 00:00" in page.text
 
 
 def test_page_of_a_former_name_leads_to_the_present_one(operator: Operator) -> None:

@@ -154,7 +154,7 @@ def test_tenant_page_links_to_add_forms_and_shows_quotas(operator: Operator) -> 
         f"/admin/{entity}/add/?tenant=demo" for entity in ("account", "resource", "domain", "url")
     ]
     assert "/admin/quota/one/?key=demo" in page.links
-    assert "Cores 13 of 5 over quota RAM (MB) 41472 of unlimited" in page.text
+    assert "Cores 13 of 5 over quota RAM (MB) 41,472 of unlimited" in page.text
 
 
 def test_overview_shows_latest_changes_and_upcoming_news(operator: Operator) -> None:

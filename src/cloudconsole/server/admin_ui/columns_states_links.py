@@ -129,9 +129,6 @@ def related_links_for(entity: EntityType, key: str, record: Record) -> list[tupl
         links += [(label, link(f"{name}/", tenant=key)) for name, label in _OF_TENANTS.items()]
     if entity.name == "node":
         links += [(_OF_TENANTS["resource"], link("resource/", node=key)), (_ITS_PRICES, link("price/", node=key))]
-    if entity is PRICES:
-        same = {name: record.get(name) for name in ("kind", "unit", "type", "node")}
-        links.append((_FOLLOWING_PRICE, link("price/add/", **same)))
     for name in ("tenant", "node"):
         if entity.name not in (name, "quota") and record.get(name) is not None:
             one = ENTITIES[name].one
@@ -156,7 +153,6 @@ _OF_TENANTS: Final = {
     "url": Text("URLs", "常用 URL"),
 }
 _ITS_PRICES: Final = Text("Prices", "价格")
-_FOLLOWING_PRICE: Final = Text("Add a price that follows it", "添加后续价格")
 _ITS_SIGN_INS: Final = Text("Sign-ins", "登录记录")
 _ITS_CHANGES: Final = Text("Changes made by this account", "此账户的操作")
 _CHANGES_TO_IT: Final = Text("Audit log", "审计日志")

@@ -130,6 +130,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "detail.add": Text("Add to this {entity}", "添加到此{entity}"),
     "detail.actions": Text("Actions", "操作"),
     "detail.related": Text("See also", "相关页面"),
+    "detail.price.following": Text("Add a new price", "添加新价格"),
     "preview.title": Text("Preview", "预览"),
     "preview.help": Text(
         "This is how tenants will see the item. It is not saved yet.", "租户将看到如下公告。此内容尚未保存。"

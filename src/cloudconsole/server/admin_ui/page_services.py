@@ -26,7 +26,7 @@ MAX_SUGGESTIONS: Final = 100
 NOT_FOUND: Final = Text("Not found", "页面不存在")
 
 _RENAMED: Final = ("It was renamed to {key}", "已重命名为 {key}")
-_HISTORY: Final = Text("What happened to it", "查看操作记录")
+_HISTORY: Final = Text("Search the audit log for it", "在审计日志中查找")
 
 Suggestions = dict[str, list[str]]
 

@@ -10,6 +10,7 @@ from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.messages import MESSAGES
 
 
 class QuotaUsage(NamedTuple):
@@ -17,6 +18,14 @@ class QuotaUsage(NamedTuple):
     unit: Label
     used: int
     limit: int
+
+    @property
+    def shown_use(self) -> str:
+        return f"{self.used:,}"
+
+    @property
+    def shown_limit(self) -> Label:
+        return MESSAGES["value.unlimited"] if self.is_unlimited else f"{self.limit:,}"
 
     @property
     def is_unlimited(self) -> bool:

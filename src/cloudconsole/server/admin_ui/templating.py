@@ -89,6 +89,7 @@ class Renderer:
             named=self._named,
             rounded=rounded_amount,
             sentence=_sentence,
+            subject=self._subject,
             state=lambda state: STATES.get(state, state),
             text=_text,
             titled=_titled,
@@ -155,6 +156,12 @@ class Renderer:
     @pass_context
     def _named(self, context: Context, key: str, entity: EntityType) -> str:
         return self.named(key, entity, context["language"])
+
+    @pass_context
+    def _subject(self, context: Context, entry: Mapping[str, Any]) -> Any:
+        """Return the display name of what an entry of the audit log is about."""
+        key, is_price = entry["subject"], entry["change"].startswith(f"{PRICES.name}.")
+        return self.named(key, PRICES, context["language"]) if is_price and key is not None else key
 
     @pass_context
     def _unit(self, context: Context, unit: Label) -> str:

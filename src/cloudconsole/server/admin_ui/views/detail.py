@@ -195,7 +195,7 @@ class DetailView:
         notes: dict[str, Label] = {}
         if entity is QUOTAS:
             used = quota_usage_of(tx, find_tenant(tx, key)["id"])
-            notes = {name: Message(*_IN_USE, amount=amount) for name, amount in used.items()}
+            notes = {name: Message(*_IN_USE, amount=f"{amount:,}") for name, amount in used.items()}
         state = state_of(entity, record, format_utc(tx.now))
         if entity is PRICES:
             if is_in_force(record, tx.now):
