@@ -165,7 +165,10 @@ def screenshot(page: Page, name: str) -> None:
 
 
 def serve_modules(page: Page) -> None:
-    """Let the page import modules of the console's script on their own, from `/modules/`."""
+    """Let the page import modules of the console's script on their own, from `/modules/`.
+
+    It must be opened with `bypass_csp`, because its policy allows no other script.
+    """
 
     def serve(route: Route) -> None:
         path = route.request.url.partition("/modules/")[2]

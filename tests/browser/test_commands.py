@@ -127,7 +127,7 @@ SHOW = """async (request) => {
 
 
 def test_parameters_and_usernames_are_quoted(browser: ConsoleBrowser, tmp_path: Path) -> None:
-    page = browser.open_signed_in()
+    page = browser.open_signed_in(bypass_csp=True)
     serve_modules(page)
     fields: dict[str, Any] = {
         "items": [{"res_type": "volume", "size": 5, "type": 'it\'s $HOME "x" \\ `id` 云', "count": 2}],

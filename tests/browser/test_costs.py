@@ -149,7 +149,7 @@ def test_estimated_costs_are_rounded_and_on_demand_exact(browser: ConsoleBrowser
 def test_amounts_are_rounded_half_up_to_the_unit_of_the_currency(
     browser: ConsoleBrowser, amount: str, currency: str, shown: str
 ) -> None:
-    page = browser.open()
+    page = browser.open(bypass_csp=True)
     serve_modules(page)
     text = page.evaluate(
         """async ([amount, currency]) => {
@@ -430,7 +430,7 @@ def test_lines_of_a_file_are_those_of_the_command_line(browser: ConsoleBrowser) 
         *("=1+1", "+1", "-1", "-1.5e3", "-x", "@SUM(A1)", "＝1", "＋1", "－1", "＠x", "\t=1", " =1", "\u3000=1"),
         *("\x1c=1", "\x85=1", "\xa0=1", "\u200b=1", "\n", "1e5", "-1\n", "--1", "0x1"),
     ]
-    page = browser.open()
+    page = browser.open(bypass_csp=True)
     serve_modules(page)
     lines = page.evaluate(
         """async (rows) => {

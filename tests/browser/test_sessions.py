@@ -246,7 +246,7 @@ def test_a_tab_opened_during_a_sign_in_does_not_break_the_new_session(browser: C
 
 @pytest.mark.parametrize("locks", ["navigator.locks", "undefined"])
 def test_a_login_waits_for_a_pending_info_request(browser: ConsoleBrowser, locks: str) -> None:
-    page = browser.open()
+    page = browser.open(bypass_csp=True)
     serve_modules(page)
     expect(page.get_by_role("button", name="Sign in")).to_be_enabled()
     region = page.get_by_label("Region").input_value()

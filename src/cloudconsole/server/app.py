@@ -24,6 +24,7 @@ from cloudconsole.server.audit_log import AuditLog
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.extensions import enabled_handlers
 from cloudconsole.server.http.api import ApiEndpoint
+from cloudconsole.server.http.console_page import show_console
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
@@ -35,7 +36,7 @@ from cloudconsole.server.http.proxy import ProxyPolicy, UndeclaredProxies
 from cloudconsole.server.http.request import ClientGone, Request, RequestSequence, new_request_id
 from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response
 from cloudconsole.server.http.sessions import SessionFinder
-from cloudconsole.server.http.static import ASSETS, reference_routes, show_console
+from cloudconsole.server.http.static import ASSETS, reference_routes
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.ip_addresses import throttle_address
 from cloudconsole.server.logging import current_request_id

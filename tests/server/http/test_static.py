@@ -13,7 +13,7 @@ from tests.harness import InProcessTransport, Reply
 from tests.server.http.helpers import Page, cookie_header, post_login
 
 PATHS = ["/", "/openapi.json", "/docs/"]
-SCRIPT = ASSETS.address("console.js")
+SCRIPT = ASSETS.address("docs.js")
 
 
 def get(transport: InProcessTransport, path: str, method: str = "GET", **headers: str) -> Reply:
@@ -73,7 +73,7 @@ def test_only_get_and_head_are_allowed_and_responses_must_be_revalidated(
 @pytest.mark.parametrize(
     ("path", "content_type"),
     [
-        ("console.js", "text/javascript; charset=utf-8"),
+        ("docs.js", "text/javascript; charset=utf-8"),
         ("theme.css", "text/css; charset=utf-8"),
         ("icon.svg", "image/svg+xml"),
     ],
@@ -87,14 +87,14 @@ def test_assets_have_their_content_type_and_are_immutable(
     assert reply.header("x-content-type-options") == "nosniff"
 
 
-NO_ASSETS = ["", "console/index.html", "console/main.js", "admin/../console.js", "/console.js", "../../server/app.py"]
+NO_ASSETS = ["", "console/index.html", "console/main.js", "admin/../docs.js", "/docs.js", "../../server/app.py"]
 
 
 @pytest.mark.parametrize(
     "path",
     [
         *(ASSETS.root + path for path in NO_ASSETS),
-        *("/web/0000000000000000/console.js", SCRIPT.upper(), SCRIPT + "\0"),
+        *("/web/0000000000000000/docs.js", SCRIPT.upper(), SCRIPT + "\0"),
     ],
 )
 def test_no_other_file_is_served(transport: InProcessTransport, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Static responses with ETag and gzip: assets, the console page, the API documentation."""
+"""Static responses with ETag and gzip: assets and the API documentation."""
 
 import gzip
 import hashlib
@@ -119,23 +119,17 @@ def _files(directory: Traversable, path: str = "") -> Iterator[tuple[str, bytes]
             yield path + entry.name, entry.read_bytes()
 
 
-_PAGE_DIRECTORY: Final = "console/"
-_STYLES: Final = ("theme.css", "console/shell.css", "console/pages.css", "console/costs.css")
-
-
 def _contents(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return what is served: of the console page, one script and one style sheet."""
+    """Return what is served: all files but those of the console page, which contains them."""
     scripts = [path for path in sources if path.startswith("admin/") and path.endswith(".js")]
     return {
-        **{path: content for path, content in sources.items() if not path.startswith(_PAGE_DIRECTORY)},
+        **{path: content for path, content in sources.items() if not path.startswith("console/")},
         **{path: bundle(sources, path) for path in scripts},
-        "console.js": bundle(sources, "console/main.js"),
-        "console.css": b"".join(sources[path] for path in _STYLES),
     }
 
 
-_SOURCES: Final = dict(_files(files("cloudconsole") / "web"))
-ASSETS: Final = Assets(_contents(_SOURCES))
+SOURCES: Final = dict(_files(files("cloudconsole") / "web"))
+ASSETS: Final = Assets(_contents(SOURCES))
 
 HTML: Final = b"text/html; charset=utf-8"
 
@@ -158,10 +152,3 @@ def reference_routes(actions: tuple[Action, ...]) -> Routes:
         "/docs/": {"GET": Route(OTHER, _show(page))},
         "/openapi.json": {"GET": Route(OTHER, _show(make_cached(encode(document), b"application/json")))},
     }
-
-
-_PAGE: Final = make_cached(_SOURCES["console/index.html"].replace(b"{web}", ASSETS.root.encode()), HTML, PAGE_POLICY)
-
-
-async def show_console(request: Request) -> Response:
-    return _PAGE.respond(request)
