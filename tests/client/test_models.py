@@ -71,7 +71,7 @@ def estimate(data: Any) -> Any:
 
 
 SUMMARY = [{"res_type": "allcategories", "count": 2, "amount": "5.00"}]
-BILLS = [{"bill_month": "2026-01", "total": "5.00", "complete": True}]
+BILLS = [{"bill_month": "2026-01", "total": "5.00", "corrections": "-1.00", "complete": True}]
 FORECAST = {
     "month": "2026-01",
     "so_far": "1.00",

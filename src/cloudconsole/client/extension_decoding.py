@@ -160,6 +160,7 @@ def monthly_bills(data: Any) -> list[MonthlyBill]:
         MonthlyBill(
             month=bill.bill_month,
             total=_amount_or_none(bill.total, f"[{number}].total", data),
+            corrections=_amount_or_none(bill.corrections, f"[{number}].corrections", data),
             complete=bill.is_complete,
             raw=raw,
         )

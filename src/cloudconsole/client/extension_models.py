@@ -135,6 +135,8 @@ class MonthlyBill:
     """Such as `2026-01`."""
     total: Decimal | None
     """None if nothing is recorded."""
+    corrections: Decimal | None
+    """The part of it that is corrections for earlier months."""
     complete: bool
     """Whether all of the month is recorded, up to now."""
     raw: dict[str, Any] = field(repr=False, compare=False)

@@ -172,6 +172,9 @@ class MonthlyBill(Struct, frozen=True):
 
     bill_month: Annotated[str, field_doc("`YYYY-MM`.", pattern="^[0-9]{4}-[0-9]{2}$")]
     total: Annotated[_Amount, field_doc("Its cost, as decimal text; null if nothing is recorded.", unit="currency")]
+    corrections: Annotated[
+        _Amount, field_doc("The part of it that is corrections for earlier months; null with `total`.", unit="currency")
+    ]
     is_complete: Annotated[bool, field_doc("Whether all of the month is recorded, up to now.")] = field(name="complete")
 
 

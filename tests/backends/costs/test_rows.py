@@ -50,6 +50,9 @@ def test_rows_add_up_to_the_months(cloud: SmallCloud, seed: int, zone_name: str)
         last = date(year, month, monthrange(year, month)[1])
         rows = consumptions(costs, start_at=first, end_at=last)
         assert total_of(rows) == Decimal(bill.total or 0)
+        corrections = [row for row in rows if row.billing_type == "correction"]
+        assert total_of(corrections) == Decimal(bill.corrections or 0)
+        assert (bill.corrections is None) == (bill.total is None)
         assert {row.billing_id for row in rows} <= {bill.bill_month}
         assert consumptions(costs, limit=3, start_at=first, end_at=last) == rows
         daily = consumptions(costs, start_at=first, end_at=last, interval="day")

@@ -48,6 +48,7 @@ class Cost(NamedTuple):
     key: CostKey
     start: int
     billionths: int
+    is_correction: bool = False
 
 
 class History(NamedTuple):
@@ -76,7 +77,7 @@ async def read_history(snapshot: Snapshot, owner: int, now: int, zone: tzinfo) -
         require_price(key, history.running[key], books.present, second)
     history.costs.extend([cost async for cost in record.end_price_differences(parts, books)])
     for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (owner, now)):
-        history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction)))
+        history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction), is_correction=True))
     return history
 
 

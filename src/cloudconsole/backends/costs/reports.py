@@ -72,14 +72,17 @@ class RecordedCosts:
         history, moment = await self._history(tenant)
         months = _last_months(history.context.calendar if history else Calendar(self._zone), moment.now)
         if history is None:
-            unknown = [MonthlyBill(month.label, None, is_complete=False) for month in months]
+            unknown = [MonthlyBill(month.label, None, None, is_complete=False) for month in months]
             return moment.result(unknown, months[-1].end)
         context = history.context
         rows = []
         for month in months:
-            costs = [cost.billionths for cost in history.costs if month.start <= cost.start < month.end]
-            text = format_amount(sum(costs)) if any(costs) or context.is_known(month) else None
-            rows.append(MonthlyBill(month.label, text, context.is_complete(month)))
+            costs = [cost for cost in history.costs if month.start <= cost.start < month.end]
+            total, corrections = None, None
+            if any(cost.billionths for cost in costs) or context.is_known(month):
+                total = format_amount(sum(cost.billionths for cost in costs))
+                corrections = format_amount(sum(cost.billionths for cost in costs if cost.is_correction))
+            rows.append(MonthlyBill(month.label, total, corrections, context.is_complete(month)))
         return moment.result(rows, context.expires_at)
 
     async def summary(self, tenant: Tenant, region: str) -> CacheableResult[list[ConsumptionSummaryItem]]:
