@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PASSWORDS
 from tests.browser.helpers import (
+    DESKTOP,
     PHONE,
     SIZES,
     ConsoleBrowser,
@@ -248,6 +250,60 @@ def test_the_api_reference_is_accessible_in_the_chosen_theme(browser: ConsoleBro
     expect(page.get_by_role("link", name="Console", exact=True)).to_have_attribute("href", "/")
     assert {response.status for response in browser.responses} == {200}
     screenshot(page, f"docs-{theme}-{size}")
+
+
+def test_the_contents_of_the_api_reference_are_filtered_and_mark_the_section(browser: ConsoleBrowser) -> None:
+    page = browser.open("/docs/", viewport=DESKTOP)
+    contents = page.get_by_role("navigation", name="Contents")
+    links = contents.get_by_role("link")
+    expect(contents.locator("[aria-current]")).to_have_text("First steps")
+    # By name and by purpose.
+    page.get_by_label("Filter").fill("DOMAIN")
+    expect(links).to_have_text(["GetDomainDetail", "GetDomains"])
+    expect(contents.get_by_text("Basics")).to_be_hidden()
+    page.get_by_label("Filter").fill("no such action")
+    expect(links).to_have_count(0)
+    page.get_by_label("Filter").fill("quota limits")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/docs/#GetUsageLimits")
+    expect(contents.locator("[aria-current]")).to_have_text("GetUsageLimits")
+    page.get_by_label("Filter").fill("")
+    page.locator("#errors").scroll_into_view_if_needed()
+    page.evaluate("document.getElementById('errors').scrollIntoView()")
+    expect(contents.locator("[aria-current]")).to_have_text("Errors")
+    page.set_viewport_size(PHONE)
+    expect(contents.get_by_text("Basics")).to_be_hidden()
+    contents.get_by_text("Contents").click()
+    expect(contents.get_by_text("Basics")).to_be_visible()
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("permissions", [["clipboard-read", "clipboard-write"], []])
+def test_the_examples_of_the_api_reference_are_copied(browser: ConsoleBrowser, permissions: list[str]) -> None:
+    page = browser.open("/docs/", permissions=permissions)
+    if not permissions:
+        page.evaluate("void (navigator.clipboard.writeText = () => Promise.reject(new Error('denied')))")
+    code = page.get_by_role("group", name="Body of GetNews")
+    page.get_by_role("button", name="Copy: Body of GetNews").click()
+    expect(page.get_by_role("status").get_by_text("Copied" if permissions else "Selected")).to_be_attached()
+    copied = page.evaluate("navigator.clipboard.readText()" if permissions else "getSelection().toString()")
+    assert copied.strip() == code.inner_text() == '{"action": "GetNews"}'
+
+
+def test_the_commands_of_the_api_reference_for_python_and_the_cli_work(browser: ConsoleBrowser, tmp_path: Path) -> None:
+    page = browser.open("/docs/")
+    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    for name, program in (("Python", [sys.executable, "-c"]), ("the CLI", ["sh", "-c"])):
+        command = page.get_by_role("group", name=f"Log in with {name}").inner_text()
+        done = subprocess.run(
+            [*program, command],
+            input=PASSWORDS["demo"] + "\n",
+            env=environment | ({"CLOUDCONSOLE_PASSWORD": PASSWORDS["demo"]} if name == "the CLI" else {}),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ("maxTotalCores" if name == "Python" else "cores") in done.stdout
 
 
 def test_a_printed_page_names_account_region_and_time(browser: ConsoleBrowser) -> None:

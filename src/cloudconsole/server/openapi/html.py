@@ -84,16 +84,16 @@ def type_text(schema: Schema, document: Schema) -> str:
     return _TYPES.get(kind, kind)
 
 
-def shown(value: object, indent: str = "") -> str:
+def shown(value: object, indent: str = "", width: int = 110) -> str:
     """Format JSON, with each value on one line if it fits."""
     flat = json.dumps(value, ensure_ascii=False)
-    if not value or not isinstance(value, dict | list) or len(indent) + len(flat) <= 110:
+    if not value or not isinstance(value, dict | list) or len(indent) + len(flat) <= width:
         return flat
     deeper = indent + "  "
     if isinstance(value, dict):
-        inner = [f"{deeper}{json.dumps(name)}: {shown(each, deeper)}" for name, each in value.items()]
+        inner = [f"{deeper}{json.dumps(name)}: {shown(each, deeper, width)}" for name, each in value.items()]
         return "{\n" + ",\n".join(inner) + f"\n{indent}}}"
-    return "[\n" + ",\n".join(deeper + shown(each, deeper) for each in value) + f"\n{indent}]"
+    return "[\n" + ",\n".join(deeper + shown(each, deeper, width) for each in value) + f"\n{indent}]"
 
 
 def _row(name: str, schema: Schema, document: Schema) -> FieldRow:
@@ -132,27 +132,49 @@ curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/"
 )"""
 """In parentheses, so that a shell reads all of it before it runs the line that asks for the password."""
 
+_PYTHON: Final = """\
+from getpass import getpass
+
+from cloudconsole import Console
+
+with Console(
+    "{base}",
+    username="demo",
+    password=getpass(),
+) as console:
+    print(console.call("GetUsageLimits"))
+    console.logout()"""
+
+_CLI: Final = "cloudconsole usage --url={base} --username=demo"
+
 _INTRODUCTION: Final = (
-    "Open a session with `GET /api/`, log in with `POST /auth/login/`, then call the actions below with "
-    "`POST /api/`. Every response is JSON with `message`, `code` and `data`."
+    "All data of the console's pages, for programs: JSON over HTTP, with one session per client. Every response has "
+    "`message`, `code` and `data`, and an error also `error`."
+)
+
+_STEPS: Final = (
+    "`GET /api/` opens a session: it sets the cookies `sessionid` and `csrftoken`, and names regions and extensions.",
+    "`POST /auth/login/` logs in with username, password, region and the CSRF token.",
+    "`POST /api/` calls an action by its name in `action`, with the token as `X-CSRFToken`, as often as needed.",
+    "`POST /auth/logout/` ends the session.",
 )
 
 _EXTENSIONS: Final = "Consoles differ in these; `GET /api/` lists those of a console."
 
-_BASE: Final = '<span id="base">https://console.example.com</span>'
+_BASE: Final = '<span class="base">https://console.example.com</span>'
 """A script replaces it with the console's address."""
+
+_EXAMPLE_WIDTH: Final = 60
+"""Characters in a line of an example, beside the text."""
 
 
 def render(document: Document, head: str) -> str:
     """Return the page; `head` has its icon, style and scripts."""
-    names = [action["name"] for action in document["x-actions"]]
-    links = [("log-in", "Log in"), *((name, name) for name in names), ("errors", "Errors")]
-    contents = "".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in links)
-    version = escape(document["info"]["version"])
     actions, extensions = (
-        "".join(_action(document, action) for action in document["x-actions"] if action["extension"] is is_extension)
+        [action for action in document["x-actions"] if action["extension"] is is_extension]
         for is_extension in (False, True)
     )
+    version = escape(document["info"]["version"])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -162,13 +184,60 @@ def render(document: Document, head: str) -> str:
         '<header><a href="/"><span aria-hidden="true">←</span> Console</a><span class="muted">'
         f'Version {version}</span><a href="/openapi.json">openapi.json</a></header>'
         f'<main id="content" tabindex="-1"><div><h1>API reference</h1><p>{_marked(_INTRODUCTION)}</p></div>'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav><div>'
-        f'<h2 id="log-in">Log in</h2>{_operations(document)}<h3>With curl</h3>'
-        f"{_scrollable('pre', 'Log in with curl', escape(_LOGIN, quote=False).format(base=_BASE))}"
-        f'<h2 id="actions">Actions</h2>{actions}'
-        + (f'<h2 id="extensions">Extensions</h2><p>{_marked(_EXTENSIONS)}</p>{extensions}' if extensions else "")
+        f"{_contents(actions, extensions)}<div>{_first_steps()}"
+        f'<h2 id="operations">Operations</h2>{_operations(document)}'
+        f'<h2 id="actions">Actions</h2>{_summary("Actions", actions)}{_details(document, actions)}'
+        + (
+            f'<h2 id="extensions">Extensions</h2><p>{_marked(_EXTENSIONS)}</p>'
+            f"{_summary('Extensions', extensions)}{_details(document, extensions)}"
+            if extensions
+            else ""
+        )
         + f'<h2 id="errors">Errors</h2>{_errors(document)}</div></main></body></html>'
     )
+
+
+def _contents(actions: list[Document], extensions: list[Document]) -> str:
+    def entry(anchor: str, text: str, purpose: str = "") -> str:
+        return f'<li data-text="{escape(purpose)}"><a href="#{anchor}">{text}</a></li>'
+
+    def group(title: str, entries: Iterable[str]) -> str:
+        return f"<p>{title}</p><ul>{''.join(entries)}</ul>"
+
+    groups = [
+        group(
+            "Basics",
+            [entry("first-steps", "First steps"), entry("operations", "Operations"), entry("errors", "Errors")],
+        ),
+        *(
+            group(title, (entry(each["name"], each["name"], each["purpose"]["en"]) for each in found))
+            for title, found in (("Actions", actions), ("Extensions", extensions))
+            if found
+        ),
+    ]
+    return f'<nav aria-label="Contents"><details open><summary>Contents</summary>{"".join(groups)}</details></nav>'
+
+
+def _first_steps() -> str:
+    steps = "".join(f"<li>{_marked(step)}</li>" for step in _STEPS)
+    examples = (("curl", _LOGIN), ("Python", _PYTHON), ("the CLI", _CLI))
+    blocks = "".join(
+        f"<h3>With {name}</h3>{_code_block(f'Log in with {name}', escape(text, quote=False).format(base=_BASE))}"
+        for name, text in examples
+    )
+    return f'<h2 id="first-steps">First steps</h2><ol>{steps}</ol>{blocks}'
+
+
+def _summary(label: str, actions: Iterable[Document]) -> str:
+    rows = [
+        [f'<a href="#{action["name"]}"><code>{action["name"]}</code></a>', _marked(action["purpose"]["en"])]
+        for action in actions
+    ]
+    return _table(f"{label} and their purposes", ["Action", "Purpose"], rows)
+
+
+def _details(document: Document, actions: Iterable[Document]) -> str:
+    return "".join(_action(document, action) for action in actions)
 
 
 def _operations(document: Document) -> str:
@@ -184,18 +253,25 @@ def _operations(document: Document) -> str:
 
 
 def _action(document: Document, action: Document) -> str:
+    """Return the section of an action: its description and, beside it on wide screens, its example."""
     name, data = action["name"], data_schema(document, action["name"])
     body, response = example_of(document, name)
     parameters = parameter_rows(document, name)
+    example = (f"<h4>Request body</h4>{_example(f'Body of {name}', body)}" if body else "") + (
+        f"<h4>Response</h4>{_example(f'Response of {name}', response)}" if response else ""
+    )
+    purpose = action["purpose"]
     return (
-        f'<h3 id="{name}"><a href="#{name}">{name}</a></h3><p>{_marked(action["purpose"]["en"])} '
-        f'<span class="muted" lang="zh">{escape(action["purpose"]["zh"])}</span></p>'
+        f'<section class="action"><h3 id="{name}"><a href="#{name}">{name}</a></h3><div>'
+        f'<p>{_marked(purpose["en"])} <span class="muted" lang="zh">{escape(purpose["zh"])}</span></p>'
         + "".join(f"<p>{_marked(note)}</p>" for note in action["notes"])
-        + (f"<h4>Parameters</h4>{_fields(f'Parameters of {name}', parameters)}" if parameters else "")
-        + f"<h4><code>data</code>: {escape(type_text(data, document))}</h4>"
-        + _fields(f"Fields of {name}", field_rows(document, data))
-        + (f"<h4>Example body</h4>{_code(f'Body of {name}', shown(body))}" if body else "")
-        + (f"<h4>Response</h4>{_code(f'Response of {name}', shown(response))}" if response else "")
+        + "<h4>Parameters</h4>"
+        + (_fields(f"Parameters of {name}", parameters) or '<p class="muted">None.</p>')
+        + f"<h4>Response, <code>data</code>: {escape(type_text(data, document))}</h4>"
+        + (_fields(f"Fields of {name}", field_rows(document, data)))
+        + "</div>"
+        + (f'<div class="example">{example}</div>' if example else "")
+        + "</section>"
     )
 
 
@@ -208,15 +284,15 @@ def _fields(label: str, rows: Iterable[FieldRow]) -> str:
 def _errors(document: Document) -> str:
     rows = [
         [
-            str(error["code"]),
             f'<code id="{error["error"]}">{error["error"]}</code>',
-            f"{_marked(error['when'])}. <br>{_marked(error['remedy'])}",
+            str(error["code"]),
+            f"{_marked(error['when'][:1].upper() + error['when'][1:])}. <br>{_marked(error['remedy'])}",
             f"{escape(error['message']['en'])}<br>"
             f'<span class="muted" lang="zh">{escape(error["message"]["zh"])}</span>',
         ]
         for error in document["x-errors"]
     ]
-    return _table("Errors", ["Code", "Error", "When, and what to do", "Message"], rows)
+    return _table("Errors", ["Error", "Code", "When, and what to do", "Message"], rows)
 
 
 def _table(label: str, head: list[str], rows: list[list[str]]) -> str:
@@ -225,8 +301,13 @@ def _table(label: str, head: list[str], rows: list[list[str]]) -> str:
     return _scrollable("div", label, f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>")
 
 
-def _code(label: str, text: str) -> str:
-    return _scrollable("pre", label, escape(text))
+def _example(label: str, value: object) -> str:
+    return _code_block(label, escape(shown(value, width=_EXAMPLE_WIDTH)))
+
+
+def _code_block(label: str, content: str) -> str:
+    """Return code, to which the script adds a copy button."""
+    return f'<div class="code">{_scrollable("pre", label, content)}</div>'
 
 
 def _scrollable(tag: str, label: str, content: str) -> str:
