@@ -41,7 +41,11 @@ export const DOMAIN = {
 
   "domain.general": { en: "General", zh: "域名信息" },
   "domain.origin": { en: "Origin", zh: "源站" },
-  "domain.cname": { en: "CNAME", zh: "CNAME" },
+  "domain.unset": { en: "Not configured", zh: "未配置" },
+  "domain.record.name": { en: "Name", zh: "主机记录" },
+  "domain.record.type": { en: "Type", zh: "记录类型" },
+  "domain.record.value": { en: "Value", zh: "记录值" },
+  "domain.cname": { en: "DNS record (CNAME)", zh: "DNS 记录（CNAME）" },
   "domain.cname.help": {
     en: "Point {name} to this name with a CNAME record at your DNS provider. Acceleration begins once DNS has the record.",
     zh: "请在 DNS 服务商处为 {name} 添加 CNAME 记录，指向上述地址。解析生效后即开始加速。",

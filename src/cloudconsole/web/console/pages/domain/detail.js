@@ -32,6 +32,7 @@ export function domainDetail(domain) {
 }
 
 function sections(domain, origin) {
+  const { cacheBehaviors, visitControlRules } = domain;
   return [
     card("domain.general", [
       field("domainId", text(domain.domainId)),
@@ -47,9 +48,17 @@ function sections(domain, origin) {
       field("originDomainName", text(origin.originDomainName)),
       field("queryStringSettings", text(domain.queryStringSettings)),
     ]),
-    jsonCard("advOriginConfigs", origin.advOriginConfigs),
-    jsonCard("cacheBehaviors", domain.cacheBehaviors),
-    jsonCard("visitControlRules", domain.visitControlRules),
+    ...structures({ advOriginConfigs: origin.advOriginConfigs, cacheBehaviors, visitControlRules }),
+  ];
+}
+
+// A card for each that is configured, and one for the others.
+function structures(values) {
+  const entries = Object.entries(values);
+  const unset = entries.filter(([, value]) => isEmpty(value));
+  return [
+    ...entries.filter(([, value]) => !isEmpty(value)).map(([name, value]) => jsonCard(name, value)),
+    unset.length > 0 && card("domain.unset", unset.map(([name]) => field(name, none()))),
   ];
 }
 
@@ -58,11 +67,20 @@ function cnameCard({ cname, domainName, enabled }) {
   const id = newId("cname");
   const help = isEnabled(enabled) ? "domain.cname.help" : "domain.cname.disabled";
   const name = h("code", {}, h("bdi", {}, cname));
+  const part = (key, ...content) => h("div", {}, h("dt", {}, t(`domain.record.${key}`)), h("dd", {}, content));
   return h(
     "section",
     { class: "card cname", "aria-labelledby": id, "data-field": "cname" },
     h("h2", { id }, t("domain.cname")),
-    isEmpty(cname) ? none() : h("p", { class: "cname-row" }, name, copyButton(cname, cname, name)),
+    isEmpty(cname)
+      ? none()
+      : h(
+          "dl",
+          { class: "dns-record" },
+          part("name", h("bdi", {}, domainName)),
+          part("type", "CNAME"),
+          part("value", name, copyButton(cname, cname, name)),
+        ),
     h("p", { class: "hint" }, t(help, { name: domainName })),
   );
 }
@@ -89,7 +107,7 @@ function jsonCard(name, value) {
     { class: "card json-card", "aria-labelledby": id, "data-field": name },
     h("h2", { id }, t(`domain.${name}`)),
     h("p", { class: "hint" }, t(`domain.${name}.help`)),
-    isEmpty(value) ? none() : jsonTree(value),
+    jsonTree(value),
   );
 }
 
@@ -115,6 +133,18 @@ export function enabledBadge(value) {
   const isOn = isEnabled(value);
   const label = isOn ? `✓ ${t("domain.is_enabled")}` : `✕ ${t("domain.is_disabled")}`;
   return h("span", { class: `badge ${isOn ? "success" : "warning"}` }, label);
+}
+
+// Whether it is enabled and, unless that says the same, its status.
+export function stateBadges({ enabled, status }) {
+  const text = typeof status === "string" ? valueText("status", status) : "";
+  const isSame = !isEnabled(enabled) && status === "Disabled";
+  return h(
+    "p",
+    { class: "row domain-state" },
+    enabledBadge(enabled),
+    text !== "" && !isSame && h("span", { class: "badge" }, h("bdi", {}, text)),
+  );
 }
 
 // The API sends text.

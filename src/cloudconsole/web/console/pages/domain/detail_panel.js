@@ -5,7 +5,7 @@ import { ApiError } from "../../core/api.js";
 import { h, replace } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
 import { panel } from "../../core/panel.js";
-import { domainCommands, domainDetail, domainOrIdError } from "./detail.js";
+import { domainCommands, domainDetail, domainOrIdError, stateBadges } from "./detail.js";
 
 export function domainPanel(domainId, head) {
   const heading = head.querySelector("h1");
@@ -19,7 +19,7 @@ export function domainPanel(domainId, head) {
 
   function show(domain) {
     replace(heading, h("bdi", {}, domain.domainName));
-    head.append(domainCommands(domain));
+    head.append(stateBadges(domain), domainCommands(domain));
     document.title = t("title.page", { page: domain.domainName });
     announce(t("domain.found", { name: domain.domainName }));
     return domainDetail(domain);
