@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
 from tests.browser.conftest import PASSWORDS
+from tests.browser.extensions import open_without
 from tests.browser.helpers import (
     PHONE,
     ConsoleBrowser,
@@ -103,6 +104,17 @@ def test_python_programs_print_the_data(browser: ConsoleBrowser, client: Console
     for commands, action, fields in all_commands(browser.open_signed_in()):
         printed = run([sys.executable, "-c", commands["Python"]], tmp_path).removeprefix("Password: ")
         assert literal_eval(printed) == client.call(action, **fields)
+
+
+def test_commands_of_a_looked_up_domain_print_it(browser: ConsoleBrowser, client: Console, tmp_path: Path) -> None:
+    page = open_without(browser, ["GetDomains"], "/#/domain/206813")
+    expect(page.get_by_role("search").get_by_label("Domain ID")).to_have_value("206813")
+    commands = open_commands(page, "www.example-demo.com")
+    expected = client.call("GetDomainDetail", domainId="206813")
+    assert json.loads(run(["sh", "-c", commands["curl"]], tmp_path))["data"] == expected
+    printed = run([sys.executable, "-c", commands["Python"]], tmp_path).removeprefix("Password: ")
+    assert literal_eval(printed) == expected
+    assert json.loads(run(["sh", "-c", f"{commands['CLI']} --output json"], tmp_path)) == expected
 
 
 def test_commands_are_for_what_the_page_shows(browser: ConsoleBrowser) -> None:

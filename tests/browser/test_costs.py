@@ -62,9 +62,10 @@ def rounded(amount: Decimal) -> str:
 
 
 def table(scope: Locator) -> list[list[str]]:
-    """The cells of the visible table's rows, below its headings."""
+    """The cells of the visible table's rows, below its headings, without the change from the month before."""
     rows = scope.locator("tbody tr, tfoot tr").all()
-    return [[cell.inner_text() for cell in row.locator("th, td").all()] for row in rows]
+    texts = [[cell.inner_text() for cell in row.locator("th, td").all()] for row in rows]
+    return [[text.partition("\nCompared with ")[0] for text in row] for row in texts]
 
 
 def respond(page: Page, responses: Responses) -> None:
@@ -283,7 +284,8 @@ def test_a_closed_month_is_compared_with_the_one_before(browser: ConsoleBrowser)
     expect(change).to_contain_text(f"{october - september:+,f} CNY ({percent:+}%)", use_inner_text=True)
     expect(change).to_contain_text("31 days instead of 30")
     panel(page, "Monthly breakdown").get_by_label("Month").select_option("2026-11")
-    expect(summary).to_contain_text("November 2026 so far")
+    # The first panel shows the same.
+    expect(summary).to_be_empty()
     expect(summary.locator("[data-figure=change]")).to_have_count(0)
 
 
@@ -367,6 +369,116 @@ def test_hours_and_prices_of_a_resource_are_shown(browser: ConsoleBrowser) -> No
     assert shown[1][3:5] == ["178 h × 0.01", "1.78"]
 
 
+def test_the_price_per_hour_is_explained_by_the_prices(browser: ConsoleBrowser, client: Console) -> None:
+    page = browser.open_signed_in("/#/costs?by=resource")
+    wait_until_loaded(page)
+    rates = dict(
+        zip(page.locator(".resource-id").all_inner_texts(), page.locator(".rate").all_inner_texts(), strict=True)
+    )
+    assert rates["i-d0000003"] == "0.8864 = 8 cores × 0.0365 + 32 GB RAM × 0.0182 + base price 0.012"
+    assert rates["i-d0000004"] == "0.072 = 1 core × 0.0418 + 1 GB RAM × 0.0182 + base price 0.012"
+    assert rates["v-d0000001"] == "0.0385125 = 100 GB × 0.000385125"
+    rows = client.call("GetConsumptionsByQuery", start_at="2026-11-01", end_at="2026-11-30")
+    for row in rows:
+        price, _, terms = rates[row["res_id"]].partition(" = ")
+        assert price == row["unit_price"]
+        numbers = [re.findall(r"[\d.]+", term) for term in terms.split(" + ")]
+        products = [Decimal(each[-1]) * (Decimal(each[0]) if len(each) == 2 else 1) for each in numbers]
+        assert sum(products) == Decimal(price)
+
+
+def test_the_months_show_corrections_apart(browser: ConsoleBrowser) -> None:
+    amounts = [("10.00", "0.00"), ("12.50", "2.50"), ("8.00", "-2.00"), (None, None)]
+    bills = [
+        {"bill_month": f"2026-{month:02}", "total": total, "corrections": corrections, "complete": True}
+        for month, (total, corrections) in enumerate(amounts, 8)
+    ]
+    page = open_with(browser, {"GetBillingReportList4NearlyYear": lambda _: bills})
+    history = panel(page, "Last twelve months")
+    assert history.locator(".legend li").all_inner_texts() == [
+        "Usage",
+        "Corrections for earlier months",
+        "Credits for earlier months",
+    ]
+    for month, text in [
+        ("2026-08", "August 2026: 10.00 CNY"),
+        ("2026-09", "September 2026: 12.50 CNY Usage 10.00, Corrections 2.50"),
+        ("2026-10", "October 2026: 8.00 CNY Usage 10.00, Corrections -2.00"),
+    ]:
+        expect(history.locator(f"[data-month='{month}'] .visually-hidden")).to_have_text(text)
+    bars = "each => [each.style.height, each.firstChild?.className, each.firstChild?.style.height]"
+    shown = [each.evaluate(bars) for each in history.locator(".bar").all()]
+    # Of 12.50 in a scale up to 15; the credit is what is missing to the usage.
+    assert [part for _, part, _ in shown] == [None, "correction", "credit"]
+    assert [part for *_, part in shown[1:]] == ["20%", "20%"]
+    assert shown[0][0] == shown[2][0]
+    history.get_by_text("Show as a table").click()
+    assert table(history) == [
+        ["November 2026", "", "", "Unknown"],
+        ["October 2026", "10.00", "-2.00", "8.00"],
+        ["September 2026", "10.00", "2.50", "12.50"],
+        ["August 2026", "10.00", "0.00", "10.00"],
+    ]
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert_accessible(page)
+    page.set_viewport_size(PHONE)
+    assert_accessible(page)
+    screenshot(page, "costs-corrections")
+
+
+def test_resources_are_compared_with_the_month_before(browser: ConsoleBrowser) -> None:
+    amounts = {"09": {1: "1.00", 2: "5.00", 4: "2.00"}, "10": {1: "3.50", 2: "4.00", 3: "7.00", 4: "2.00"}}
+
+    def rows(request: dict[str, Any]) -> list[dict[str, Any]]:
+        of_month = amounts.get(request["start_at"][5:7], {})
+        return [consumption(number, amount=amount, is_billing=False) for number, amount in of_month.items()]
+
+    bills = [{"bill_month": f"2026-{month}", "total": "1.00", "complete": True} for month in ("09", "10", "11")]
+    responses: Responses = {"GetConsumptionsByQuery": rows, "GetBillingReportList4NearlyYear": lambda _: bills}
+    page = open_with(browser, responses, "/#/costs?month=2026-10&by=resource")
+    cells = page.locator(".breakdown-table tbody .col-amount")
+    compared = "Compared with September 2026"
+    expected = ["7.00 New", "4.00 -1.00", "3.50 +2.50", "2.00"]
+    expect(cells).to_have_text([each.replace(" ", f"{compared} ") for each in expected], use_inner_text=False)
+    assert_accessible(page)
+    page.get_by_label("By kind").check()
+    expect(cells).to_have_text([f"16.50{compared} +8.50"])
+    # Nothing is known about the month before, or the month is not over.
+    for month in ("2026-09", "2026-11"):
+        page.get_by_label("Month", exact=True).select_option(month)
+        expect(page.locator(".breakdown-slot[aria-busy]")).to_have_count(0)
+        wait_until_loaded(page)
+        expect(page.locator(".change")).to_have_count(0)
+
+
+TYPED = {"res_type": "volume", "unit": "gb", "region": None, "in_force": True, "start_at": "2026-01-01 00:00:00"}
+
+
+@pytest.mark.parametrize(
+    ("prices", "expected"),
+    [
+        ([("ssd", "0.01")], ["0.01 = 1 GB × 0.01"]),
+        ([(None, "0.02"), ("hdd", "0.003"), ("ssd", "0.01")], ["0.01 = 1 GB × 0.01"]),
+        ([(None, "0.011")], []),
+        ([], []),
+    ],
+)
+def test_prices_that_do_not_add_up_explain_nothing(
+    browser: ConsoleBrowser, prices: list[tuple[str | None, str]], expected: list[str]
+) -> None:
+    items = [{**TYPED, "type": type_name, "price": price, "end_at": None} for type_name, price in prices]
+    balancer = consumption(2, res_type="loadbalance", unit_price="0.085")
+    page = open_with(
+        browser,
+        {"GetConsumptionsByQuery": lambda _: [consumption(), balancer], "GetPrices": lambda _: items},
+        "/#/costs?by=resource",
+    )
+    wait_until_loaded(page)
+    expect(page.locator(".breakdown-table tbody tr")).to_have_count(2)
+    assert page.locator(".rate").all_inner_texts() == expected
+
+
 def test_of_a_partly_recorded_month_no_start_is_guessed(browser: ConsoleBrowser) -> None:
     row = consumption(start_at="2026-10-13 14:00:00", end_at="2026-10-21 00:00:00", is_billing=False)
     bills = [{"bill_month": month, "total": "1.00", "complete": False} for month in ("2026-10", "2026-11")]
@@ -417,7 +529,9 @@ def test_a_download_is_the_export_of_the_command_line(
     command = ["costs", "export", "--month", "2026-10", "--format", format_name]
     result = run_forked(command, environment)
     assert result.returncode == 0, result.stderr
-    assert download.value.path().read_bytes() == result.stdout.encode()
+    # Spreadsheet programs need the mark to read UTF-8.
+    mark = b"\xef\xbb\xbf" if format_name == "csv" else b""
+    assert download.value.path().read_bytes() == mark + result.stdout.encode()
     rows = len(result.stdout.splitlines()) - 1
     assert len(limits) > rows / 2
     assert set(limits) == {1000}
@@ -647,7 +761,7 @@ def test_only_what_the_console_has_is_shown_and_requested(
     expect(page.locator(".breakdown")).to_have_count(int(extensions == ["GetConsumptionsByQuery"]))
     page.get_by_role("link", name="Overview").click()
     wait_until_loaded(page)
-    expect(panel(page, "Costs").locator("dd")).to_have_count(2)
+    expect(panel(page, "Costs").locator(".cost-figures dd")).to_have_count(2)
     expect(page.locator(".error-box")).to_have_count(0)
 
 

@@ -39,6 +39,7 @@ UNITS = {"ram": "ram", "gigabytes": "volume", "personality_size": "personality"}
 TITLES = {
     "GetUsageLimits": "Quotas",
     "GetForecast": "Costs",
+    "GetConsumptionsEstimated": "Costs",
     "GetAnnouncements": "News",
     "GetUrlList": "Common URLs",
 }
@@ -130,11 +131,19 @@ def test_costs_show_this_month_and_its_forecast(browser: ConsoleBrowser, client:
     assert forecast.so_far
     assert forecast.total
     expected = [forecast.so_far, forecast.total]
-    shown = panel(page, "Costs").locator("dd").all_inner_texts()
+    shown = panel(page, "Costs").locator(".cost-figures dd").all_inner_texts()
     assert shown == [f"{amount.quantize(cent, ROUND_HALF_UP):,f} CNY" for amount in expected]
     expect(panel(page, "Costs").locator("dt").first).to_have_text("November 2026 so far")
+    kinds = sorted(client.consumption(), key=lambda each: -each.month)
+    assert panel(page, "Costs").locator(".cost-kinds dd").all_inner_texts() == [
+        f"{kind.month.quantize(cent, ROUND_HALF_UP):,f}" for kind in kinds
+    ]
+    expect(panel(page, "Costs").locator(".cost-kinds dt")).to_have_text(["Instances", "Volumes", "Images"])
     page.get_by_role("link", name="View costs").click()
     expect(page.get_by_role("heading", level=1, name="Costs")).to_be_focused()
+    page.go_back()
+    page.get_by_role("link", name="Costs by resource").click()
+    expect(page.get_by_label("By resource")).to_be_checked()
 
 
 LINES = """each => {
@@ -327,8 +336,59 @@ def test_no_time_is_shown_if_nothing_was_loaded(browser: ConsoleBrowser) -> None
     page.route("**/api/", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
     page.goto("/#/")
     unavailable = "The console is not available at the moment (502). Try again later."
-    expect(page.get_by_text(unavailable)).to_have_count(len(set(TITLES.values())))
+    expect(page.locator(".shell-outage").get_by_text(unavailable)).to_be_visible()
     expect(page.get_by_text("As of")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("path", "count"), [("/#/", 4), ("/#/costs", 5)])
+def test_one_message_replaces_the_errors_of_all_panels(browser: ConsoleBrowser, path: str, count: int) -> None:
+    page = browser.open_signed_in("/#/nowhere")
+    page.route("**/api/", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
+    page.goto(path)
+    outage = page.locator(".shell-outage")
+    expect(outage.get_by_role("alert")).to_contain_text("The console is not available at the moment (502).")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(1)
+    expect(page.get_by_role("alert").locator("p")).to_have_count(1)
+    expect(page.locator("main").get_by_text("Not loaded")).to_have_count(count)
+    assert_accessible(page)
+    screenshot(page, f"outage-{count}")
+    retry = page.get_by_role("button", name="Try again")
+    retry.click()
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    expect(retry).to_be_focused()
+    page.unroute("**/api/")
+    retry.click()
+    expect(outage).to_be_empty()
+    wait_until_loaded(page)
+    expect(page.get_by_role("main")).to_be_focused()
+    expect(page.get_by_text("Not loaded")).to_have_count(0)
+
+
+def test_during_an_outage_the_last_data_stays(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
+    page.route("**/api/", lambda route: route.abort())
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.locator(".shell-outage")).to_contain_text("The console cannot be reached. Check your connection.")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(1)
+    expect(page.locator(".panel.is-outdated .as-of")).to_have_count(4)
+    expect(page.get_by_text("Not loaded")).to_have_count(0)
+    expect(quota(page, "cores").locator("dd").first).to_be_visible()
+    page.get_by_role("link", name="Domains").click()
+    expect(page.locator(".shell-outage")).to_be_empty()
+    expect(page.locator("main").get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_panels_that_fail_for_different_reasons_show_them(browser: ConsoleBrowser) -> None:
+    def fail(route: Route) -> None:
+        action = (route.request.post_data_json or {})["action"]
+        route.fulfill(status=502 if action == "GetUrlList" else 503, body="")
+
+    page = browser.open_signed_in("/#/nowhere")
+    page.route("**/api/", fail)
+    page.goto("/#/")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(4)
+    wait_until_loaded(page)
+    expect(page.locator(".shell-outage")).to_be_empty()
 
 
 def test_a_failed_refresh_keeps_the_last_data(browser: ConsoleBrowser) -> None:

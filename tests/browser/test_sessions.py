@@ -18,7 +18,7 @@ from tests.browser.helpers import (
 
 ENDED = "Your session has ended. Sign in again to continue."
 LOGOUT = "/auth/logout/"
-ACTIONS = 4
+ACTIONS = 5
 """The number of actions that the overview calls."""
 
 

@@ -10,12 +10,14 @@ import { page as notFound } from "./pages/not_found.js";
 import { renderFooter } from "./shell/footer.js";
 import { clearBanner, renderBanner } from "./shell/banner.js";
 import { closeMenu, renderHeader } from "./shell/header.js";
+import { clearOutage, watchPanels } from "./shell/outage.js";
 import { signInForm } from "./shell/sign_in.js";
 
 const skipLink = h("a", { class: "skip-link button primary", href: "#content", onclick: skipToContent });
 const header = h("header", { class: "shell-header" });
 const banner = h("div", { class: "shell-banner" });
 const alerts = h("div", { class: "shell-alerts", role: "alert" });
+const outage = h("div", { class: "shell-outage" });
 const main = h("main", { id: "content", tabindex: "-1" });
 const footer = h("footer", { class: "shell-footer" });
 
@@ -29,6 +31,7 @@ function render() {
   replace(skipLink, t("shell.skip"));
   renderHeader(header, handleSignOut);
   renderFooter(footer);
+  clearOutage(outage, main);
   if (isSignedIn()) renderPage();
   else renderSignIn();
 }
@@ -124,6 +127,7 @@ onSessionChange((change) => {
   else form.focusFirstField();
 });
 
-replace(document.body, skipLink, header, banner, alerts, main, footer);
+watchPanels(outage, main);
+replace(document.body, skipLink, header, banner, alerts, outage, main, footer);
 render();
 form?.focusFirstField();

@@ -36,6 +36,12 @@ export function difference(first, second) {
   return sum([first, second.startsWith("-") ? second.slice(1) : `-${second}`]);
 }
 
+// A whole number of times an amount, exactly.
+export function multiply(amount, count) {
+  const { digits, places } = parseAmount(amount);
+  return formatAmount(digits * BigInt(count), places);
+}
+
 // Round to a number of decimals. Half a unit is rounded away from zero, as is usual for bills: 0.125 becomes 0.13.
 export function round(amount, places) {
   const parsed = parseAmount(amount);

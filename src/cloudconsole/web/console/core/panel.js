@@ -6,11 +6,19 @@ import { t } from "./i18n.js";
 import { CallCancelled, serviceInfo } from "./session.js";
 import { formatMoment } from "./time.js";
 
+const listeners = new Set();
+
+// Listeners are called whenever a panel has been loaded, or could not be.
+export function onPanelChange(listener) {
+  listeners.add(listener);
+}
+
 // `load` fetches the data, `render` returns elements for it; `name` is a CSS class. With a title the panel is a card,
 // without one a plain container. `render` also receives the set of what the reader has opened (see disclosure.js).
 // `tools` are elements beside the title. `skeleton` returns what is known of the content before the first load, in about
 // its size, so that nothing below moves. The element's `reload` method loads the data again and returns whether it
-// succeeded. Until then, and if it fails, the present content stays. `loaded` is the promise of the first load.
+// succeeded. Until then, and if it fails, the present content stays. `loaded` is the promise of the first load, and
+// `failure` the error of the last one, if it failed.
 export function panel({ title, load, render, name, tools = [], skeleton = () => null }) {
   const notice = h("div", { class: "panel-notice" });
   const body = h("div", { class: "panel-body" });
@@ -30,13 +38,15 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
       const moment = new Date();
       show([], render(await load(), opened));
       loadedAt = moment;
+      section.failure = null;
       return true;
     } catch (error) {
       if (error instanceof CallCancelled) return false;
       // Retry-After applies to every reload, not only to the retry button.
       notBefore = performance.now() + (error.retryAfter ?? 0) * 1000;
-      const message = errorBox(toApiError(error), reload);
-      if (loadedAt === null) show(message, []);
+      section.failure = toApiError(error);
+      const message = errorBox(section.failure, reload);
+      if (loadedAt === null) show([message, h("p", { class: "not-loaded" }, t("panel.not_loaded"))], []);
       else replace(notice, message, asOf(loadedAt));
       return false;
     } finally {
@@ -44,6 +54,7 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
       section.removeAttribute("aria-busy");
       section.classList.toggle("is-outdated", loadedAt !== null && notice.hasChildNodes());
       if (hadFocus) restoreFocus(section);
+      for (const listener of listeners) listener();
     }
   }
 
@@ -52,6 +63,7 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
     replace(body, content);
   }
 
+  section.failure = null;
   section.reload = reload;
   section.loaded = reload();
   return section;

@@ -14,7 +14,7 @@ export const OVERVIEW = {
   "commands.title": { en: "Show as curl, Python or CLI", zh: "以 curl、Python 或命令行获取" },
   "commands.heading": { en: "{title}: get this data yourself", zh: "{title}：自行获取这些数据" },
   "commands.password": {
-    en: "Each command logs in to this console with your account, asks for your password and prints the data.",
+    en: "Each command signs in to this console with your account, asks for your password and prints the data.",
     zh: "每条命令都以你的账户登录本控制台，执行时会询问密码，然后输出数据。",
   },
   "commands.pages": {

@@ -55,6 +55,7 @@ export const SHELL = {
 
   "panel.loading": { en: "Loading…", zh: "正在加载…" },
   "panel.as_of": { en: "As of {time}", zh: "截至 {time}" },
+  "panel.not_loaded": { en: "Not loaded", zh: "未加载" },
   "panel.retry": { en: "Try again", zh: "重试" },
   "error.unreachable": {
     en: "The console cannot be reached. Check your connection.",
@@ -68,7 +69,7 @@ export const SHELL = {
     en: "The console is not available at the moment ({code}). Try again later.",
     zh: "控制台暂时不可用（{code}），请稍后重试。",
   },
-  "error.too_many_logins": { en: "Too many failed logins.", zh: "登录失败次数过多。" },
+  "error.too_many_logins": { en: "Too many failed sign-ins.", zh: "登录失败次数过多。" },
   "error.cookies": {
     en: "This browser does not save the console's cookies. Allow cookies to sign in.",
     zh: "浏览器未保存控制台的 Cookie，请允许后再登录。",

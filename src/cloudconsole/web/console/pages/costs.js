@@ -34,6 +34,7 @@ function panels(info, state) {
   const load = (action) => (has(action) ? shared(() => call(action)) : null);
   const bills = load("GetBillingReportList4NearlyYear");
   const forecast = load("GetForecast");
+  const priceList = load("GetPrices");
   const selection = monthSelection(state, { bills, forecast, timeZone: info.timeZone });
   const hasMonths = has("GetConsumptionsByQuery") || has("GetCostExport");
   return [
@@ -59,7 +60,7 @@ function panels(info, state) {
         name: "cost-month",
         tools: has("GetConsumptionsByQuery") && monthCommands(selection, state),
         load: selection.months,
-        render: (months) => monthDetails({ months, selection, state, info, has, bills }),
+        render: (months) => monthDetails({ months, selection, state, info, has, bills, prices: priceList }),
       }),
     panel({
       title: t("costs.estimated"),
@@ -68,12 +69,12 @@ function panels(info, state) {
       load: () => call("GetConsumptionsEstimated"),
       render: (items, opened) => estimate(items, info, opened),
     }),
-    has("GetPrices") &&
+    priceList &&
       panel({
         title: t("prices.title"),
         name: "cost-prices",
         tools: commandsButton(t("prices.title"), () => ({ action: "GetPrices", cli: ["prices"] })),
-        load: () => call("GetPrices"),
+        load: priceList,
         render: (items) => prices(items, info),
       }),
   ];

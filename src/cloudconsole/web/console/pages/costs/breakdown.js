@@ -18,7 +18,7 @@ const GAPS_SHOWN = 3;
 const FILTERS = { kind: "res_type", node: "region" };
 
 export function breakdown(loaded, { month, isCurrent, info, state }) {
-  const { bill, previous } = loaded;
+  const { bill, previous, prices, itemsBefore } = loaded;
   const { currency } = info;
   const summary = h("div", { class: "month-summary" });
   const notes = h("div", { class: "breakdown-notes" });
@@ -33,8 +33,9 @@ export function breakdown(loaded, { month, isCurrent, info, state }) {
   function render() {
     const costs = items.filter((item) => !isGap(item));
     const inUse = Object.keys(FILTERS).filter((name) => state.get(name) !== "");
-    const found = costs.filter((item) => inUse.every((name) => item[FILTERS[name]] === state.get(name)));
-    const all = groupRows(found, by);
+    const isFound = (item) => inUse.every((name) => item[FILTERS[name]] === state.get(name));
+    const all = groupRows(costs.filter(isFound), by);
+    const before = itemsBefore && new Map(groupRows(itemsBefore.filter(isFound), by).map((group) => [group.key, group]));
     const groups = all.filter((group) => matches(group, by, search));
     replace(filters, inUse.map(filterButton));
     replace(count, countText(groups.length, all.length));
@@ -43,7 +44,7 @@ export function breakdown(loaded, { month, isCurrent, info, state }) {
     // Of the rows of one node, those of a resource that moved may end in the middle of the month.
     const isKnown = isComplete && bill?.complete && costs.length === items.length && state.get("node") === "";
     const period = isKnown && costs.length > 0 ? periodOf(costs, month, isCurrent) : null;
-    const options = { by, costs, currency, month, period, totalLabel, onSelect: showResources };
+    const options = { before, by, costs, currency, month, period, prices, totalLabel, onSelect: showResources };
     replace(output, groups.length > 0 ? breakdownTable(groups, options) : h("p", { class: "empty" }, t("costs.no_results")));
   }
 

@@ -4,8 +4,8 @@ import { amount, percent } from "../../components/amount.js";
 import { dataTable } from "../../components/data_table.js";
 import { h } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
-import { compare, share, sum } from "../../core/money.js";
-import { formatMonth } from "../../core/time.js";
+import { compare, difference, share, sum } from "../../core/money.js";
+import { addMonths, formatMonth } from "../../core/time.js";
 import { calculation, lifetime, sizeText } from "./calculation.js";
 import { kindName } from "./kinds.js";
 import { isCorrection, total } from "./rows.js";
@@ -14,9 +14,9 @@ import { isCorrection, total } from "./rows.js";
 const UNBROKEN = 20;
 
 // `groups` are those to show, `costs` all rows of the month, `period` see `lifetime`, or null. `onSelect` receives the
-// group whose resources to show.
+// group whose resources to show. `before` has the groups of the month before by key, or is null.
 export function breakdownTable(groups, options) {
-  const { by, costs, currency, month, totalLabel } = options;
+  const { before, by, costs, currency, month, totalLabel } = options;
   const columns = columnsOf(options);
   const totals = {
     [by]: totalLabel,
@@ -27,7 +27,10 @@ export function breakdownTable(groups, options) {
   };
   const hasCorrections = costs.some(isCorrection);
   return dataTable({
-    caption: t("costs.breakdown.caption", { month: formatMonth(month), currency }),
+    caption: [
+      t("costs.breakdown.caption", { month: formatMonth(month), currency }),
+      before && [" · ", t("costs.breakdown.change", { month: formatMonth(addMonths(month, -1)) })],
+    ],
     name: `breakdown-table by-${by} ${hasCorrections ? "has-corrections" : ""}`,
     columns,
     rows: groups.map((group) => columns.map(({ content }) => content(group))),
@@ -36,21 +39,39 @@ export function breakdownTable(groups, options) {
 }
 
 function columnsOf(options) {
-  const { by, costs, currency } = options;
+  const { by, costs, currency, prices } = options;
   const money = (name, label) => ({ name, label, isNumber: true, content: (group) => amount(group[name], currency) });
   const whole = total(costs);
   const details = [
     { name: "kind", label: t("costs.kind"), content: kindAndSize },
     { name: "node", label: t("costs.node"), content: nodesOf },
-    { name: "calculation", label: t("costs.calculation"), content: ({ rows }) => calculation(rows, currency) },
+    { name: "calculation", label: t("costs.calculation"), content: ({ rows }) => calculation(rows, currency, prices) },
   ];
   const parts = [money("usage", t("costs.usage")), money("corrections", t("costs.corrections.short"))];
   return [
     { name: by, label: t(`costs.${by}`), content: (group) => groupName(group, options) },
     ...(by === "resource" ? details : costs.some(isCorrection) ? parts : []),
-    { ...money("amount", t("costs.cost")), isMain: true },
+    {
+      ...money("amount", t("costs.cost")),
+      content: (group) => [amount(group.amount, currency), options.before && change(group, options)],
+      isMain: true,
+    },
     { name: "share", label: t("costs.share"), isNumber: true, content: (group) => shareOf(group, whole) },
   ];
+}
+
+// How much more or less than in the month before.
+function change({ key, amount: cost }, { before, currency, month }) {
+  const previous = before.get(key);
+  const more = difference(cost, previous?.amount ?? "0");
+  if (compare(more, "0") === 0) return null;
+  const label = t("costs.compared", { month: formatMonth(addMonths(month, -1)) });
+  return h(
+    "span",
+    { class: "change muted", title: label },
+    h("span", { class: "visually-hidden" }, label, " "),
+    previous ? [compare(more, "0") > 0 && "+", amount(more, currency)] : t("costs.new"),
+  );
 }
 
 function addUp(all, { amount: cost, corrections }) {

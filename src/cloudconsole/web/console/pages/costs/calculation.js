@@ -4,20 +4,21 @@ import { amount, exactAmount } from "../../components/amount.js";
 import { h } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
 import { addMonths, formatDay, formatTime } from "../../core/time.js";
+import { hourlyRate } from "./hourly_rate.js";
 import { isCorrection, total } from "./rows.js";
 
 const CAUSES = ["start", "change", "end", "remove", "price"];
 const LINES_SHOWN = 3;
 
 // A line for each period with its own size, node and price, and for each cause of corrections. With several lines each
-// has its sum.
-export function calculation(rows, currency) {
+// has its sum. `prices` explain the price per hour.
+export function calculation(rows, currency, prices) {
   const usage = rows.filter((row) => !isCorrection(row));
   const corrections = Map.groupBy(rows.filter(isCorrection), (row) => row.remarks);
   const count = usage.length + corrections.size;
   const result = (sum) => count > 1 && [" = ", amount(sum, currency)];
   const lines = [
-    ...usage.map((row) => [usageText(row, usage), result(row.amount)]),
+    ...usage.map((row) => [usageText(row, usage), result(row.amount), hourlyRate(row, prices)]),
     ...[...corrections].map(([cause, found]) => [correctionText(cause), amount(total(found), currency)]),
   ].map((content) => h("span", { class: "line" }, content));
   const rest = lines.slice(LINES_SHOWN);

@@ -11,6 +11,8 @@ import { csvLine } from "./csv.js";
 
 const PAGE = 1000;
 const FORMATS = ["csv", "focus"];
+// With it, spreadsheet programs read the file as UTF-8. Cost tools expect FOCUS files without it.
+const BYTE_ORDER_MARK = "\ufeff";
 
 export function downloadButtons(first) {
   const status = h("div", { class: "download-status" });
@@ -61,7 +63,7 @@ export function downloadButtons(first) {
 
 // Each page becomes a part of the file, which the browser may keep outside of its memory.
 async function readExport(month, format, onProgress) {
-  const parts = [];
+  const parts = format === "csv" ? [BYTE_ORDER_MARK] : [];
   let [columns, marker, rows] = [null, null, 0];
   do {
     const page = await call("GetCostExport", { month, format, limit: PAGE, ...(marker === null ? {} : { marker }) });

@@ -1,11 +1,12 @@
-// The costs of the last twelve months: bars, of which one can be selected for its details, and a table.
+// The costs of the last twelve months: bars, of which one can be selected for its details, and a table. Both show which
+// part is corrections for earlier months.
 
 import { amount, amountWithCurrency } from "../../components/amount.js";
 import { dataTable } from "../../components/data_table.js";
 import { disclosure } from "../../components/disclosure.js";
 import { h, replace } from "../../core/dom.js";
 import { language, t } from "../../core/i18n.js";
-import { compare, share } from "../../core/money.js";
+import { compare, difference, share } from "../../core/money.js";
 import { formatMonth, formatShortMonth } from "../../core/time.js";
 
 // Tops of the scale, in powers of ten.
@@ -14,27 +15,45 @@ const STEPS = [10n, 12n, 15n, 20n, 25n, 30n, 40n, 50n, 60n, 80n, 100n];
 export function history(bills, { info, opened, selection }) {
   return [
     chart(bills, info.currency, selection),
-    bills.some(({ total, complete }) => total !== null && !complete) &&
-      h("p", { class: "legend hint" }, h("span", { class: "swatch partial" }), t("costs.history.partial")),
+    legend(bills),
     disclosure(opened, "cost-table", t("costs.history.table"), table(bills, info.currency)),
   ];
+}
+
+function legend(bills) {
+  const part = (name, text) => [h("span", { class: `swatch ${name}` }), h("span", {}, text)];
+  const isCorrected = (isMatch) => bills.some((bill) => hasCorrections(bill) && isMatch(bill.corrections));
+  const entries = [
+    bills.some(hasCorrections) && part("usage", t("costs.usage")),
+    isCorrected((each) => !each.startsWith("-")) && part("correction", t("costs.corrections")),
+    isCorrected((each) => each.startsWith("-")) && part("credit", t("costs.credits")),
+    bills.some(({ total, complete }) => total !== null && !complete) && part("partial", t("costs.history.partial")),
+  ].filter(Boolean);
+  return entries.length > 0 && h("ul", { class: "legend hint" }, entries.map((content) => h("li", {}, content)));
+}
+
+// Consoles of an older version do not tell.
+function hasCorrections({ corrections }) {
+  return typeof corrections === "string" && compare(corrections, "0") !== 0;
+}
+
+function usageOf({ total, corrections }) {
+  return difference(total, corrections);
 }
 
 function chart(bills, currency, selection) {
   const current = bills.at(-1)?.bill_month;
   const readout = h("p", { class: "readout" });
-  const scale = scaleFor(bills.map(({ total }) => total));
+  const scale = scaleFor(bills.flatMap((bill) => [bill.total, hasCorrections(bill) ? usageOf(bill) : null]));
   const selected = () => bills.find(({ bill_month: month }) => month === (selection?.get(current) ?? current));
   const show = (bill) => replace(readout, bill && readoutText(bill, currency));
   const columns = bills.map((bill, index) => column(bill, index));
 
   function column(bill, index) {
     const month = bill.bill_month;
-    const bar = h("span", { class: `bar ${bill.complete ? "" : "partial"}` });
-    bar.style.height = bill.total === null ? "0" : `${heightPercent(bill.total, scale.top)}%`;
     const content = [
       h("span", { class: "visually-hidden" }, readoutText(bill, currency)),
-      h("span", { class: "plot", "aria-hidden": "true" }, bill.total === null ? unknownMark() : bar),
+      h("span", { class: "plot", "aria-hidden": "true" }, bill.total === null ? unknownMark() : barOf(bill, scale.top)),
       h("span", { class: "month", "aria-hidden": "true" }, formatShortMonth(month)),
       h("span", { class: "year", "aria-hidden": "true" }, hasYear(month, index) && month.slice(0, 4)),
     ];
@@ -68,6 +87,21 @@ function chart(bills, currency, selection) {
   );
 }
 
+// Its height is the total, of which corrections are the upper part. Negative ones are what is missing to the usage.
+function barOf(bill, top) {
+  const bar = h("span", { class: `bar ${bill.complete ? "" : "partial"}` });
+  bar.style.height = `${heightPercent(bill.total, top)}%`;
+  if (!hasCorrections(bill)) return bar;
+  const isCredit = bill.corrections.startsWith("-");
+  const part = h("span", { class: isCredit ? "credit" : "correction" });
+  const whole = isCredit ? usageOf(bill) : bill.total;
+  if (isCredit) bar.style.height = `${heightPercent(whole, top)}%`;
+  const size = isCredit ? difference("0", bill.corrections) : bill.corrections;
+  part.style.height = `${Math.min(100, share(size, whole) * 100)}%`;
+  bar.append(part);
+  return bar;
+}
+
 // The first month and each January, but not December before January: there is no space for both.
 function hasYear(month, index) {
   return month.endsWith("-01") || (index === 0 && !month.endsWith("-12"));
@@ -81,7 +115,22 @@ function readoutText(bill, currency) {
   const month = formatMonth(bill.bill_month);
   if (bill.total === null) return t("costs.history.unknown", { month });
   const note = !bill.complete && [" ", h("span", { class: "muted" }, t("costs.history.partial.note"))];
-  return [h("span", { class: "muted" }, t("costs.history.month", { month })), " ", h("strong", {}, amountWithCurrency(bill.total, currency)), note];
+  const parts = hasCorrections(bill) && [
+    " ",
+    h(
+      "span",
+      { class: "muted parts" },
+      [t("costs.usage"), " ", amount(usageOf(bill), currency), t("list.comma")],
+      [t("costs.corrections.short"), " ", amount(bill.corrections, currency)],
+    ),
+  ];
+  return [
+    h("span", { class: "muted" }, t("costs.history.month", { month })),
+    " ",
+    h("strong", {}, amountWithCurrency(bill.total, currency)),
+    parts,
+    note,
+  ];
 }
 
 // Any cost is visible, however small.
@@ -113,15 +162,24 @@ function table(bills, currency) {
   const state = ({ total, complete }) =>
     t(total === null ? "costs.record.none" : complete ? "costs.record.complete" : "costs.record.partial");
   const isComplete = bills.every(({ complete }) => complete);
+  const isSplit = bills.some(hasCorrections);
+  const money = (bill, text) => (bill.total === null || text === undefined ? "" : amount(text, currency));
   return dataTable({
     caption: t("costs.history.caption", { currency }),
     columns: [
       { name: "month", label: t("costs.month_name") },
+      ...(isSplit
+        ? [
+            { name: "usage", label: t("costs.usage"), isNumber: true },
+            { name: "corrections", label: t("costs.corrections.short"), isNumber: true },
+          ]
+        : []),
       { name: "amount", label: t("costs.cost"), isNumber: true, isMain: true },
       ...(isComplete ? [] : [{ name: "record", label: t("costs.record") }]),
     ],
     rows: bills.toReversed().map((bill) => [
       formatMonth(bill.bill_month),
+      ...(isSplit ? [money(bill, hasCorrections(bill) ? usageOf(bill) : bill.total), money(bill, bill.corrections)] : []),
       bill.total === null ? t("costs.unknown") : amount(bill.total, currency),
       ...(isComplete ? [] : [state(bill)]),
     ]),

@@ -9,9 +9,9 @@ import { CallCancelled } from "../../core/session.js";
 import { addMonths, formatMonth } from "../../core/time.js";
 import { breakdown } from "./breakdown.js";
 import { downloadButtons } from "./download.js";
-import { isGap, loadRows, total } from "./rows.js";
+import { PAGE, isGap, loadRows, total } from "./rows.js";
 
-export function monthDetails({ months, selection, state, info, has, bills }) {
+export function monthDetails({ months, selection, state, info, has, bills, prices }) {
   const current = months.at(-1);
   const month = () => selection.get(current);
   const future = selection.future(current);
@@ -30,7 +30,7 @@ export function monthDetails({ months, selection, state, info, has, bills }) {
     let data = null;
     const next = panel({
       name: "breakdown",
-      load: async () => (data = await loadMonth(shown, bills, () => latest === token)),
+      load: async () => (data = await loadMonth(shown, { bills, prices, isOver: shown !== current }, () => latest === token)),
       render: (loaded) => breakdown(loaded, { month: shown, isCurrent: shown === current, info, state }),
     });
     if (!slot.hasChildNodes()) replace(slot, next);
@@ -75,19 +75,22 @@ function monthSelect(months, selected, onSelect) {
   return h("select", { onchange: ({ target }) => onSelect(target.value) }, months.toReversed().map(option));
 }
 
-async function loadMonth(month, bills, isCurrent) {
-  const ofMonths = [month, addMonths(month, -1)].map((each) => billOf(each, bills));
-  const [rows, bill, previous] = await Promise.all([loadRows(month, [], isCurrent), ...ofMonths]);
-  return { ...rows, bill, previous };
+async function loadMonth(month, { bills, prices, isOver }, isCurrent) {
+  const [rows, found, known] = await Promise.all([loadRows(month, [], isCurrent), succeeded(bills), succeeded(prices)]);
+  const before = addMonths(month, -1);
+  const [bill, previous] = [month, before].map((each) => found.find(({ bill_month: of }) => of === each) ?? null);
+  // Resources are compared in months that are over, unless there are very many.
+  const isComparable = isOver && bill?.complete && previous?.complete && rows.items.length < PAGE;
+  const rowsBefore = isComparable ? await loadRows(before, [], isCurrent) : null;
+  return { ...rows, bill, previous, prices: known, itemsBefore: rowsBefore?.isComplete ? rowsBefore.items : null };
 }
 
-// The panel of the bills shows their errors.
-async function billOf(month, bills) {
+// Panels that need the data show its errors.
+async function succeeded(load) {
   try {
-    const found = bills && (await bills());
-    return found?.find((bill) => bill.bill_month === month) ?? null;
+    return load ? await load() : [];
   } catch (error) {
     if (error instanceof CallCancelled) throw error;
-    return null;
+    return [];
   }
 }

@@ -15,6 +15,8 @@ export function monthSummary(costs, { month, isCurrent, bill, previous, currency
   if (cost === null) return null;
   const corrections = costs?.filter(isCorrection) ?? [];
   const usage = costs?.filter((row) => !isCorrection(row)) ?? [];
+  // The first panel of the page shows it.
+  if (isCurrent && corrections.length === 0) return null;
   const label = isCurrent ? t("costs.so_far", { month: formatMonth(month) }) : formatMonth(month);
   const isComparable = !isCurrent && bill?.complete && previous?.complete && previous.total !== null;
   return [

@@ -5,7 +5,7 @@ import { compare, sum } from "../../core/money.js";
 import { call, CallCancelled } from "../../core/session.js";
 import { daysInMonth } from "../../core/time.js";
 
-const PAGE = 1000;
+export const PAGE = 1000;
 // How many pages are loaded at a time. More would be slow and use much memory.
 const PAGES = 10;
 
@@ -59,7 +59,7 @@ const KEYS = {
 
 export const GROUPS = Object.keys(KEYS);
 
-// The sums of each group, the highest first: {item, rows, amount, usage, corrections, nodes}, where `item` is the last of
+// The sums of each group, the highest first: {key, item, rows, amount, usage, corrections, nodes}, where `item` is the last of
 // its rows, and `usage` and `corrections` add up to `amount`.
 export function groupRows(items, by) {
   const groups = new Map();
@@ -68,8 +68,9 @@ export function groupRows(items, by) {
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(item);
   }
-  return [...groups.values()]
-    .map((rows) => ({
+  return [...groups]
+    .map(([key, rows]) => ({
+      key,
       item: rows.at(-1),
       rows,
       amount: total(rows),

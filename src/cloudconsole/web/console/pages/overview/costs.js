@@ -1,11 +1,13 @@
-// What this month has cost and will cost, or, on consoles without a record of costs, what runs now. The costs page has
-// the rest.
+// What this month has cost and will cost, and what the resources cost now by kind. On consoles without a record of costs
+// only the latter. The costs page has the rest.
 
+import { amount } from "../../components/amount.js";
 import { h } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
-import { share, sum } from "../../core/money.js";
+import { compare, share, sum } from "../../core/money.js";
 import { call, serviceInfo } from "../../core/session.js";
 import { formatMonth } from "../../core/time.js";
+import { kindName } from "../costs/kinds.js";
 import { figure, progress, recordNote } from "../costs/this_month.js";
 
 const FORECAST = { action: "GetForecast", cli: ["costs", "forecast"] };
@@ -20,14 +22,26 @@ export function costsRequest() {
 
 export async function loadCosts() {
   const info = await serviceInfo();
-  request = (info.extensions ?? []).includes(FORECAST.action) ? FORECAST : ESTIMATE;
-  return { data: await call(request.action), currency: info.currency };
+  const has = (action) => (info.extensions ?? []).includes(action);
+  request = has(FORECAST.action) ? FORECAST : ESTIMATE;
+  const [items, forecast] = await Promise.all([
+    call(ESTIMATE.action),
+    has(FORECAST.action) ? call(FORECAST.action) : null,
+  ]);
+  return { items, forecast, info, hasResources: has("GetConsumptionsByQuery") };
 }
 
-export function costs({ data, currency }) {
+export function costs({ items, forecast, info, hasResources }) {
+  const { currency } = info;
   return [
-    Array.isArray(data) ? presentFigures(data, currency) : monthFigures(data, currency),
-    h("p", { class: "costs-link" }, h("a", { class: "button", href: "#/costs" }, t("costs.view"))),
+    forecast === null ? presentFigures(items, currency) : monthFigures(forecast, currency),
+    items.length > 0 && kinds(items, info),
+    h(
+      "p",
+      { class: "costs-link row" },
+      h("a", { class: "button", href: "#/costs" }, t("costs.view")),
+      hasResources && h("a", { class: "button", href: "#/costs?by=resource" }, t("costs.view.resources")),
+    ),
   ];
 }
 
@@ -47,5 +61,18 @@ function monthFigures(forecast, currency) {
     ),
     soFar !== null && total !== null && progress(share(soFar, total)),
     recordNote(forecast),
+  ];
+}
+
+// The highest first.
+function kinds(items, { currency, monthDays: days }) {
+  const sorted = items.toSorted((a, b) => compare(b.month, a.month));
+  return [
+    h("h3", { class: "costs-now" }, t("costs.now.kinds", { days })),
+    h(
+      "dl",
+      { class: "cost-kinds" },
+      sorted.map((item) => h("div", {}, h("dt", {}, kindName(item.res_type)), h("dd", {}, amount(item.month, currency)))),
+    ),
   ];
 }
