@@ -53,6 +53,11 @@ def test_entries_after_the_first_32_are_ignored() -> None:
         ("https://console.example.com:443", "https://console.example.com"),
         ("http://console.example.com:443", "http://console.example.com:443"),
         ("http://host/Path/", "http://host/Path"),
+        ("http://host/api/", "http://host"),
+        ("http://host/path/api/", "http://host/path"),
+        # A console mounted at /api.
+        ("http://host/api", "http://host/api"),
+        ("http://host/api/api/", "http://host/api"),
         ("http://[::1]:8000", "http://[::1]:8000"),
         ("http://[0:0::1]", "http://[::1]"),
         ("http://bücher.example", "http://xn--bcher-kva.example"),

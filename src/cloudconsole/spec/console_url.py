@@ -13,7 +13,11 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 def normalise_base_url(text: str) -> str:
-    """Return the canonical form of a console's URL, with the host lowercased and IDNA-encoded, or raise ValueError."""
+    """Return the canonical form of a console's URL, with the host lowercased and IDNA-encoded, or raise ValueError.
+
+    The endpoint's URL, which ends in `/api/`, stands for the console's. Without the last slash it does not: a console
+    may be mounted at `/api`, and the canonical form must not change when it is normalised again.
+    """
     try:
         return _normalise(text)
     except ValueError:
@@ -37,4 +41,4 @@ def _normalise(text: str) -> str:
         raise ValueError
     name = f"[{IPv6Address(host)}]" if ":" in host or "[" in parts.netloc else host.encode("idna").decode()
     port_suffix = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
-    return f"{parts.scheme}://{name}{port_suffix}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{name}{port_suffix}{parts.path.removesuffix('/api/').rstrip('/')}"
