@@ -40,6 +40,11 @@ class BlockingAsyncConsole:
 
         return lambda *arguments, **fields: self._portal.call(awaited, arguments, fields)
 
+    def with_options(self, **options: Any) -> "BlockingAsyncConsole":
+        other = BlockingAsyncConsole.__new__(BlockingAsyncConsole)
+        other._portal, other._console = self._portal, self._console.with_options(**options)
+        return other
+
     def __repr__(self) -> str:
         return repr(self._console)
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from cloudconsole import ConnectionFailed, Console, LoginRequired, NotFound, Session
+from cloudconsole.client.options import CallOptions
 from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.steps import Send
 from cloudconsole.spec.operations import LOGIN
@@ -167,7 +168,7 @@ class TestSessions:
         assert "console-demo" not in repr(demo)
         demo.login()
         assert all(cookie.value not in repr(demo.session) for cookie in demo.session.cookies)
-        sent = Send(LOGIN, {"Cookie": "sessionid=1"}, b"password=console-demo", RetryPolicy(1))
+        sent = Send(LOGIN, {"Cookie": "sessionid=1"}, b"password=console-demo", RetryPolicy(CallOptions()))
         assert repr(sent) == f"Send({LOGIN.name!r}, ...)"
 
 

@@ -8,7 +8,8 @@ import pytest
 from cloudconsole import Console
 from cloudconsole.client import decoding
 from cloudconsole.client import exceptions as errors
-from cloudconsole.client.actions import ActionFlow
+from cloudconsole.client.flow import ProtocolFlow
+from cloudconsole.client.options import CallOptions
 from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.session import make_credentials
 from cloudconsole.client.steps import Renew, Send
@@ -173,22 +174,22 @@ class TestConcurrentLogins:
     """Calls that waited while another one tried to log in; a `Renew` is what a call asks for."""
 
     @pytest.fixture
-    def flow(self, retry_clock: RetryClock) -> ActionFlow:
+    def flow(self, retry_clock: RetryClock) -> ProtocolFlow:
         credentials = make_credentials("http://console", **ACCOUNT, session=None)
-        return ActionFlow(credentials, session=None, deadline=5.0, send_as="json")
+        return ProtocolFlow(credentials, session=None, send_as="json")
 
-    def waiting(self, flow: ActionFlow) -> Renew:
-        step = next(flow.call("GetIt", {}, decoding.as_it_came))
+    def waiting(self, flow: ProtocolFlow) -> Renew:
+        step = next(flow.call("GetIt", {}, decoding.as_it_came, RetryPolicy(CallOptions())))
         assert isinstance(step, Renew)
         return step
 
-    def fail_login(self, flow: ActionFlow, error: errors.ConsoleError) -> None:
-        login = flow.login(RetryPolicy(0))
+    def fail_login(self, flow: ProtocolFlow, error: errors.ConsoleError) -> None:
+        login = flow.login(RetryPolicy(CallOptions(retries=0)))
         next(login)
         with pytest.raises(type(error)):
             login.throw(error)
 
-    def test_waiting_call_shares_the_wrong_credentials(self, flow: ActionFlow) -> None:
+    def test_waiting_call_shares_the_wrong_credentials(self, flow: ProtocolFlow) -> None:
         waiting, error = self.waiting(flow), errors.InvalidCredentials("wrong")
         self.fail_login(flow, error)
         with pytest.raises(errors.InvalidCredentials, match="wrong") as raised:
@@ -196,15 +197,15 @@ class TestConcurrentLogins:
         assert raised.value is not error
 
     @pytest.mark.parametrize("error", [errors.ConnectionFailed("lost"), errors.ServerError("broken", code=500)])
-    def test_waiting_call_logs_in_after_another_failure(self, flow: ActionFlow, error: errors.ConsoleError) -> None:
+    def test_waiting_call_logs_in_after_another_failure(self, flow: ProtocolFlow, error: errors.ConsoleError) -> None:
         waiting = self.waiting(flow)
         self.fail_login(flow, error)
         assert isinstance(next(flow.renew(waiting)), Send)
 
-    def test_call_whose_session_was_dropped_logs_in_itself(self, flow: ActionFlow) -> None:
-        assert isinstance(next(flow.renew(Renew(5, 0, flow.retry_policy()))), Send)
+    def test_call_whose_session_was_dropped_logs_in_itself(self, flow: ProtocolFlow) -> None:
+        assert isinstance(next(flow.renew(Renew(5, 0, RetryPolicy(CallOptions())))), Send)
 
-    def test_call_after_the_failure_logs_in_itself(self, flow: ActionFlow) -> None:
+    def test_call_after_the_failure_logs_in_itself(self, flow: ProtocolFlow) -> None:
         self.fail_login(flow, errors.InvalidCredentials("wrong"))
         assert isinstance(next(flow.renew(self.waiting(flow))), Send)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cloudconsole
-from cloudconsole import client
+from cloudconsole import AsyncConsole, client
 from tests.harness import clean_environment
 
 USE = """
@@ -67,6 +67,15 @@ def test_the_sync_client_loads_neither_the_server_nor_anyio() -> None:
 def test_public_client_names_are_in_the_package(name: str) -> None:
     assert getattr(cloudconsole, name) is getattr(client, name)
     assert name in dir(cloudconsole)
+
+
+@pytest.mark.parametrize("kind", [*(getattr(client, name) for name in client.__all__), AsyncConsole])
+def test_public_classes_and_methods_have_docstrings(kind: type) -> None:
+    members = {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+    documented = {name for name, member in members.items() if getattr(member, "__doc__", None)}
+    methods = {name for name, member in members.items() if callable(member) or isinstance(member, property)}
+    assert kind.__doc__
+    assert methods - documented == set()
 
 
 def test_unknown_name_raises_attribute_error() -> None:

@@ -9,10 +9,11 @@ import anyio
 import httpx2
 import pytest
 
-from cloudconsole import AsyncConsole, ConnectionFailed, Console, ProtocolError, ServerError
+from cloudconsole import AsyncConsole, ConnectionFailed, Console, ConsoleClosed, ProtocolError, ServerError
 from cloudconsole.client import transport
+from cloudconsole.client.options import CallOptions
 from cloudconsole.client.retry import MAX_CONNECT_ATTEMPTS, MAX_WAIT, RetryPolicy
-from cloudconsole.client.transport import connection_failed
+from cloudconsole.client.transport import request_failed
 from tests.client.conftest import ACCOUNT, Connect, RetryClock, run_concurrently
 from tests.client.scripted_server import LOST, Script, ScriptedServer, envelope
 
@@ -52,7 +53,7 @@ def test_context_manager_closes_the_connections(scripted: Script) -> None:
     with Console("http://console", **ACCOUNT, transport=scripted.transport) as console:
         console.login()
     for call in (console.login, lambda: anyio.run(use_async_console)):
-        with pytest.raises(RuntimeError, match="closed"):
+        with pytest.raises(ConsoleClosed, match="the client of http://console is closed"):
             call()
 
 
@@ -147,7 +148,7 @@ def test_connection_error_does_not_reference_the_request(client: Any, scripted_s
 
 def test_error_does_not_disclose_an_invalid_header() -> None:
     error = httpx2.LocalProtocolError("Illegal header value b'sessionid=s3cret'")
-    assert str(connection_failed("http://here.example", error)) == (
+    assert str(request_failed("http://here.example", error, is_closed=False)) == (
         "cannot reach http://here.example: the request is not valid HTTP"
     )
 
@@ -168,11 +169,11 @@ def test_invalid_option_is_rejected(connect: Connect, name: str, value: Any) -> 
 
 class TestRetryPolicy:
     def waits(self, error: ServerError | ConnectionFailed, number: int) -> list[float | None]:
-        policy = RetryPolicy(600)
+        policy = RetryPolicy(CallOptions(deadline=600))
         return [policy.wait_after(error, may_repeat=True) for _ in range(number)]
 
     def test_waits_are_jittered(self) -> None:
-        first = [RetryPolicy(60).wait_after(BUSY, may_repeat=True) or 0 for _ in range(100)]
+        first = [RetryPolicy(CallOptions(deadline=60)).wait_after(BUSY, may_repeat=True) or 0 for _ in range(100)]
         assert 0.05 <= min(first) < max(first) <= 0.1
 
     def test_waits_grow_up_to_a_maximum(self) -> None:
@@ -183,12 +184,19 @@ class TestRetryPolicy:
         assert lengths[6] > 2 * lengths[0]
 
     def test_retry_after_is_the_minimum_wait(self) -> None:
-        wait = RetryPolicy(60).wait_after(ServerError("busy", code=503, retry_after=7), may_repeat=True)
+        wait = RetryPolicy(CallOptions(deadline=60)).wait_after(
+            ServerError("busy", code=503, retry_after=7), may_repeat=True
+        )
         assert wait is not None
         assert 7 <= wait < 8
 
     def test_no_wait_exceeds_the_remaining_time(self) -> None:
-        assert RetryPolicy(1).wait_after(ServerError("busy", code=503, retry_after=2), may_repeat=True) is None
+        assert (
+            RetryPolicy(CallOptions(deadline=1)).wait_after(
+                ServerError("busy", code=503, retry_after=2), may_repeat=True
+            )
+            is None
+        )
 
     def test_refused_connection_is_retried_only_a_few_times(self) -> None:
         refused_connection = ConnectionFailed("refused", was_sent=False)
@@ -197,13 +205,13 @@ class TestRetryPolicy:
         assert last is None
 
     def test_other_errors_do_not_count_as_connect_attempts(self) -> None:
-        policy = RetryPolicy(600)
+        policy = RetryPolicy(CallOptions(deadline=600))
         for _ in range(9):
             policy.wait_after(BUSY, may_repeat=True)
         assert policy.wait_after(ConnectionFailed("refused", was_sent=False), may_repeat=True) is not None
 
     def test_deadline_is_paused_during_a_prompt(self, retry_clock: RetryClock) -> None:
-        policy = RetryPolicy(5)
+        policy = RetryPolicy(CallOptions(deadline=5))
         with policy.paused():
             retry_clock.sleep(60)
         assert policy.remaining == 5

@@ -105,12 +105,15 @@ class TestConformance:
 
 
 PROGRAMS = [*blocks("README.md", "python"), *blocks(CLIENT_PAGE, "python")]
+HOOKED_CALLS = [("welcome", "GET"), ("login", "POST"), ("GetNews", "POST")]
 PRINTED = [
     "16 1131.6834\n",
     "4 of 20 hosts, 16 free\n(4096, 8192, 16384)\ninstance 915.408\nimage 7.1064\nvolume 209.169\n",
     "0.203125 Sixteen-core configurations for everyone\n",
     r"There is no domain with this ID\. 404 domain_not_found domainId [0-9a-f]{16}" + "\n",
     "4\n",
+    r"\d+\n4\n",
+    "".join(f"-> {call} 1 {method} http://.*\n<- {call} 200\n" for call, method in HOOKED_CALLS),
 ]
 
 

@@ -3,8 +3,10 @@
 `AsyncConsole` is in `cloudconsole.client.aio`, so that only its users import the async dependencies.
 """
 
+from cloudconsole.client.events import RequestEvent, ResponseEvent
 from cloudconsole.client.exceptions import (
     ConnectionFailed,
+    ConsoleClosed,
     ConsoleError,
     CsrfFailed,
     InvalidCredentials,
@@ -51,6 +53,7 @@ __all__ = [
     "Announcement",
     "ConnectionFailed",
     "Console",
+    "ConsoleClosed",
     "ConsoleError",
     "Consumption",
     "Cost",
@@ -75,8 +78,10 @@ __all__ = [
     "QuotaNeed",
     "RateLimited",
     "RegionRequired",
+    "RequestEvent",
     "RequestRefused",
     "ResourceCost",
+    "ResponseEvent",
     "SavedCookie",
     "ServerError",
     "Session",

@@ -1,10 +1,10 @@
 """The actions as calls of the protocol, with paging."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,7 +22,9 @@ from cloudconsole.client.extension_models import (
     ResourceCost,
 )
 from cloudconsole.client.flow import ProtocolFlow
-from cloudconsole.client.models import Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.options import CallOptions
+from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.steps import Steps
 from cloudconsole.spec.actions import (
     GET_CONSUMPTIONS_ESTIMATED,
@@ -46,9 +48,26 @@ from cloudconsole.spec.extensions import (
     ExportFormat,
 )
 
+T = TypeVar("T")
 
-class ActionFlow(ProtocolFlow):
-    """One method for each action."""
+
+class ActionFlow:
+    """One method for each action, with the options of one client; the protocol's state is shared."""
+
+    def __init__(self, protocol: ProtocolFlow, options: CallOptions) -> None:
+        self._protocol = protocol
+        self.options = options
+
+    def retry_policy(self) -> RetryPolicy:
+        return RetryPolicy(self.options)
+
+    def about(self) -> Steps[About]:
+        return self._protocol.about(self.retry_policy())
+
+    def call(
+        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], retry_policy: RetryPolicy | None = None
+    ) -> Steps[T]:
+        return self._protocol.call(action, fields, read, retry_policy or self.retry_policy())
 
     def usage_limits(self) -> Steps[UsageLimits]:
         return self.call(GET_USAGE_LIMITS.name, {}, decoding.usage_limits)
@@ -64,12 +83,12 @@ class ActionFlow(ProtocolFlow):
 
     def news(self) -> Steps[list[NewsItem]]:
         retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
+        about = yield from self._protocol.description(retry_policy)
         return (yield from self.call(GET_NEWS.name, {}, partial(decoding.news, about=about), retry_policy))
 
     def consumption(self) -> Steps[Consumption]:
         retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
+        about = yield from self._protocol.description(retry_policy)
         read = partial(decoding.consumption, about=about)
         return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, retry_policy))
 
@@ -87,22 +106,22 @@ class ActionFlow(ProtocolFlow):
 
     def announcements(self) -> Steps[list[Announcement]]:
         retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
+        about = yield from self._protocol.description(retry_policy)
         read = partial(extension_decoding.announcements, about=about)
         return (yield from self.call(GET_ANNOUNCEMENTS.name, {}, read, retry_policy))
 
     def prices(self) -> Steps[list[Price]]:
         retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
+        about = yield from self._protocol.description(retry_policy)
         return (
             yield from self.call(GET_PRICES.name, {}, partial(extension_decoding.prices, about=about), retry_policy)
         )
 
     def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None) -> Steps[Estimate]:
         retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
+        about = yield from self._protocol.description(retry_policy)
         sent: Any = list(map(dict, items))
-        if self._send_as == "form":
+        if self._protocol.send_as == "form":
             sent = msgspec.json.encode(sent).decode()
         fields = {"items": sent, **({} if hours is None else {"hours": hours})}
         estimate = yield from self.call(
@@ -118,7 +137,7 @@ class ActionFlow(ProtocolFlow):
 
     def costs(self, fields: Mapping[str, Any]) -> Steps[list[ResourceCost]]:
         retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
+        about = yield from self._protocol.description(retry_policy)
         found: list[ResourceCost] = []
         marker = ""
         while True:
@@ -138,7 +157,7 @@ class ActionFlow(ProtocolFlow):
 
     def forecast(self) -> Steps[Forecast]:
         retry_policy = self.retry_policy()
-        about = yield from self._description(retry_policy)
+        about = yield from self._protocol.description(retry_policy)
         return (
             yield from self.call(GET_FORECAST.name, {}, partial(extension_decoding.forecast, about=about), retry_policy)
         )

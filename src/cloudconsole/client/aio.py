@@ -1,8 +1,9 @@
 """`AsyncConsole`: the asynchronous client."""
 
 import ssl
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from datetime import date
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -12,6 +13,7 @@ import httpx2
 
 from cloudconsole.client import decoding
 from cloudconsole.client.actions import ActionFlow, cost_fields
+from cloudconsole.client.events import RequestEvent, ResponseEvent
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
 from cloudconsole.client.extension_models import (
     Announcement,
@@ -24,7 +26,7 @@ from cloudconsole.client.extension_models import (
     Price,
     ResourceCost,
 )
-from cloudconsole.client.flow import SendAs
+from cloudconsole.client.flow import ProtocolFlow, SendAs
 from cloudconsole.client.models import (
     About,
     Consumption,
@@ -34,18 +36,20 @@ from cloudconsole.client.models import (
     Url,
     UsageLimits,
 )
+from cloudconsole.client.options import CallOptions
 from cloudconsole.client.responses import HttpResponse
-from cloudconsole.client.retry import RetryPolicy, validate_timeout
+from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.session import Password, Session, make_credentials
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.client.transport import (
     IncomingBody,
     client_options,
-    connection_failed,
     request_arguments,
+    request_failed,
     timeout_for,
 )
 from cloudconsole.spec.extensions import ExportFormat
+from cloudconsole.spec.i18n import Language
 
 T = TypeVar("T")
 
@@ -63,57 +67,98 @@ class AsyncConsole:
         session: Session | None = None,
         timeout: float = 10.0,
         deadline: float = 30.0,
-        language: str | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        language: Language | None = None,
         send_as: SendAs = "json",
         verify: ssl.SSLContext | bool = True,
         transport: httpx2.AsyncBaseTransport | None = None,
+        on_request: Callable[[RequestEvent], object] | None = None,
+        on_response: Callable[[ResponseEvent], object] | None = None,
     ) -> None:
         """`timeout` limits one request, `deadline` a call including login and retries, both in seconds.
 
-        `region` is optional if the console offers exactly one. `session` resumes a saved session, so that no login is
-        needed until it ends. `language` selects the language of messages, "en" or "zh". `transport` replaces the HTTP
-        transport.
+        `retries` limits the repeated requests of a call; by default only the deadline does. `headers` are sent with
+        every request. `region` is optional if the console offers exactly one. `session` resumes a saved session, so
+        that no login is needed until it ends. `language` selects the language of messages, "en" or "zh". `transport`
+        replaces the HTTP transport. `on_request` and `on_response` are called before and after each request, in the
+        event loop.
         """
         credentials = make_credentials(base_url, region, username, password, session)
-        self._timeout, deadline = validate_timeout("timeout", timeout), validate_timeout("deadline", deadline)
+        options = CallOptions(
+            timeout=timeout,
+            deadline=deadline,
+            retries=retries,
+            headers=dict(headers or {}),
+            on_request=on_request,
+            on_response=on_response,
+        )
         self._http = httpx2.AsyncClient(
             **client_options(credentials.base_url, language=language, verify=verify), transport=transport
         )
         self._base_url = credentials.base_url
-        self._flow = ActionFlow(credentials, session=session, deadline=deadline, send_as=send_as)
+        self._protocol = ProtocolFlow(credentials, session=session, send_as=send_as)
+        self._flow = ActionFlow(self._protocol, options)
         self._login_lock = anyio.Lock()
 
     @property
     def session(self) -> Session | None:
         """The session, to save and pass to another `Console` later; None while not logged in."""
-        return self._flow.session
+        return self._protocol.session
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        request_id: str | None = None,
+    ) -> Self:
+        """Return this client with other options for its calls; it shares session and connections.
+
+        What is None stays as it is, and `headers` are added to those of this client. `request_id` identifies the
+        requests in the console's log.
+        """
+        other = copy(self)
+        other._flow = ActionFlow(
+            self._protocol,
+            self._flow.options.changed(
+                timeout=timeout, deadline=deadline, retries=retries, headers=headers, request_id=request_id
+            ),
+        )
+        return other
 
     async def login(self) -> None:
         """Log in now instead of on the first call."""
         retry_policy = self._flow.retry_policy()
         async with self._locked(retry_policy):
-            await self._run(self._flow.login(retry_policy))
+            await self._run(self._protocol.login(retry_policy))
 
     async def logout(self) -> None:
         """End the session. Later calls raise `LoginRequired` until `login()`."""
         retry_policy = self._flow.retry_policy()
         async with self._locked(retry_policy):
-            await self._run(self._flow.logout(retry_policy))
+            await self._run(self._protocol.logout(retry_policy))
 
     async def about(self) -> About:
         """Return the description that the console gives at `GET /api/`."""
         return await self._run(self._flow.about())
 
     async def usage_limits(self) -> UsageLimits:
+        """Return what the tenant uses of each quota, and the limits."""
         return await self._run(self._flow.usage_limits())
 
     async def flavors(self) -> Flavors:
+        """Return the sizes that instances may have."""
         return await self._run(self._flow.flavors())
 
     async def urls(self) -> list[Url]:
+        """Return the tenant's URLs."""
         return await self._run(self._flow.urls())
 
     async def domain(self, domain_id: str) -> Domain:
+        """Return the details of one of the tenant's domains."""
         return await self._run(self._flow.domain(domain_id))
 
     async def news(self) -> list[NewsItem]:
@@ -121,6 +166,7 @@ class AsyncConsole:
         return await self._run(self._flow.news())
 
     async def consumption(self) -> Consumption:
+        """Return what the tenant's resources cost per hour, day, month and year at present prices, by kind."""
         return await self._run(self._flow.consumption())
 
     async def domains(self) -> list[DomainSummary]:
@@ -181,7 +227,7 @@ class AsyncConsole:
         return await self._run(self._flow.call(action, fields, decoding.as_it_came))
 
     async def aclose(self) -> None:
-        """Close the connections; the session remains valid."""
+        """Close the connections; the session remains valid. Later calls raise `ConsoleClosed`."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
@@ -219,7 +265,7 @@ class AsyncConsole:
                 await anyio.sleep(step.seconds)
             case Renew():
                 async with self._locked(step.retry):
-                    await self._run(self._flow.renew(step))
+                    await self._run(self._protocol.renew(step))
         return None
 
     @asynccontextmanager
@@ -234,17 +280,17 @@ class AsyncConsole:
             self._login_lock.release()
 
     async def _send(self, step: Send) -> HttpResponse:
-        request = self._http.build_request(**request_arguments(self._base_url, step, self._timeout))
+        request = self._http.build_request(**request_arguments(self._base_url, step))
         try:
             with anyio.fail_after(max(step.retry.remaining, 0)):
                 response = await self._http.send(request, stream=True)
                 try:
-                    body = IncomingBody(timeout_for(step, self._timeout))
+                    body = IncomingBody(timeout_for(step))
                     async for chunk in response.aiter_bytes():
                         body.add(chunk)
                 finally:
                     await response.aclose()
                 return body.response(response)
-        except (httpx2.HTTPError, TimeoutError) as problem:
-            failure = connection_failed(self._base_url, problem)
+        except (httpx2.HTTPError, TimeoutError, RuntimeError) as problem:
+            failure = request_failed(self._base_url, problem, is_closed=self._http.is_closed)
         raise failure

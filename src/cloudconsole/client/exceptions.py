@@ -11,7 +11,8 @@ ConsoleError
 ├── RequestRefused       any other error in the request
 ├── ServerError          an error of the console or of an upstream service
 ├── ProtocolError        the response violates the interface; `payload` is its content
-└── ConnectionFailed     no connection, a lost connection, or no response in time
+├── ConnectionFailed     no connection, a lost connection, or no response in time
+└── ConsoleClosed        the client has been closed
 
 The envelope's `code` decides, whatever the HTTP status; `error` distinguishes errors with the same code.
 
@@ -62,18 +63,20 @@ def _rebuild(kind: type[ConsoleError], arguments: tuple[Any, ...], attributes: d
 
 
 class InvalidCredentials(ConsoleError):
-    pass
+    """The username or password is wrong, or the account is disabled."""
 
 
 class LoginRequired(ConsoleError):
-    pass
+    """There is no session, and there are no credentials to log in with."""
 
 
 class CsrfFailed(ConsoleError):
-    pass
+    """The CSRF token was rejected, even after a new login."""
 
 
 class RegionRequired(ConsoleError):
+    """No region was given, and the console does not offer exactly one."""
+
     def __init__(self, message: str, regions: tuple[str, ...]) -> None:
         super().__init__(message, field="region")
         self.regions = regions
@@ -81,26 +84,28 @@ class RegionRequired(ConsoleError):
 
 
 class UnknownAction(ConsoleError):
-    pass
+    """The console does not have this action."""
 
 
 class NotFound(ConsoleError):
-    pass
+    """What was named does not exist, for example a domain that the account does not have."""
 
 
 class RateLimited(ConsoleError):
-    pass
+    """There were too many requests; `retry_after` is the number of seconds to wait."""
 
 
 class RequestRefused(ConsoleError):
-    pass
+    """Any other error in the request, such as an invalid field."""
 
 
 class ServerError(ConsoleError):
-    pass
+    """The console or a service behind it failed."""
 
 
 class ProtocolError(ConsoleError):
+    """The response violates the interface."""
+
     def __init__(self, message: str, *, payload: Any, **attributes: Any) -> None:
         super().__init__(message, **attributes)
         self.payload = payload
@@ -108,10 +113,19 @@ class ProtocolError(ConsoleError):
 
 
 class ConnectionFailed(ConsoleError):
+    """There was no connection, it was lost, or there was no response in time."""
+
     def __init__(self, message: str, *, was_sent: bool = True) -> None:
         super().__init__(message)
         self.was_sent = was_sent
         """False if the console certainly did not receive the request."""
+
+
+class ConsoleClosed(ConsoleError):
+    """The client was used after `close()`."""
+
+    def __init__(self, base_url: str) -> None:
+        super().__init__(f"the client of {base_url} is closed: create another one")
 
 
 _BY_ERROR: Final[dict[tuple[str | None, int], type[ConsoleError]]] = {

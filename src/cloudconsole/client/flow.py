@@ -47,11 +47,10 @@ SendAs = Literal["json", "form"]
 class ProtocolFlow:
     """State shared by all calls to one console: credentials, cookies and session state."""
 
-    def __init__(self, credentials: Credentials, *, session: Session | None, deadline: float, send_as: SendAs) -> None:
+    def __init__(self, credentials: Credentials, *, session: Session | None, send_as: SendAs) -> None:
         self._credentials = credentials
         self._sender = RequestSender(credentials.base_url, () if session is None else session.cookies)
-        self._deadline = deadline
-        self._send_as = send_as
+        self.send_as = send_as
         self._about: About | None = None
         # Sessions are numbered, so that a call can tell that another one has logged in meanwhile.
         self._created = self._current = self._verified = 0 if session is None else 1
@@ -69,17 +68,16 @@ class ProtocolFlow:
             base_url=credentials.base_url, username=credentials.username, region=credentials.region, cookies=cookies
         )
 
-    def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
+    def description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""
         if not self._current:
             yield Renew(0, self._attempts, retry_policy)
         return self._about or (yield from self._open(retry_policy))
 
     def call(
-        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], retry_policy: RetryPolicy | None = None
+        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], retry_policy: RetryPolicy
     ) -> Steps[T]:
-        retry_policy = retry_policy or self.retry_policy()
-        body, media_type = _body({**fields, "action": action}, self._send_as)
+        body, media_type = _body({**fields, "action": action}, self.send_as)
         # By the interface's naming, Get actions change nothing.
         reads = action.startswith("Get")
         for renewals in range(_MAX_RENEWALS + 1):
@@ -94,6 +92,7 @@ class ProtocolFlow:
                     media_type=media_type,
                     body=body,
                     may_repeat=reads,
+                    call=action,
                 )
             except (LoginRequired, CsrfFailed) as error:
                 self._raise_unless_renewable(error, seen, renewals, reads=reads)
@@ -160,7 +159,9 @@ class ProtocolFlow:
             "password": self._password(retry_policy),
         }
         body = urlencode(fields).encode()
-        yield from self._sender.send(LOGIN, check_login, retry_policy, media_type=FORM, body=body, for_login=True)
+        yield from self._sender.send(
+            LOGIN, check_login, retry_policy, media_type=FORM, body=body, for_login=True, call="login"
+        )
 
     def _password(self, retry_policy: RetryPolicy) -> str:
         password = self._credentials.password
@@ -177,20 +178,19 @@ class ProtocolFlow:
         self._is_logged_out, self._current = True, 0
         try:
             if had_session:
-                yield from self._sender.send(LOGOUT, check_logout, retry_policy, media_type=FORM)
+                yield from self._sender.send(LOGOUT, check_logout, retry_policy, media_type=FORM, call="logout")
         finally:
             self._sender.clear()
 
-    def about(self) -> Steps[About]:
-        return self._about or (yield from self._open(self.retry_policy()))
-
-    def retry_policy(self) -> RetryPolicy:
-        return RetryPolicy(self._deadline)
+    def about(self, retry_policy: RetryPolicy) -> Steps[About]:
+        return self._about or (yield from self._open(retry_policy))
 
     def _open(self, retry_policy: RetryPolicy, *, for_login: bool = False) -> Steps[About]:
         welcome = None
         try:
-            welcome = yield from self._sender.send(OPEN_SESSION, decode_welcome, retry_policy, for_login=for_login)
+            welcome = yield from self._sender.send(
+                OPEN_SESSION, decode_welcome, retry_policy, for_login=for_login, call="welcome"
+            )
         except (LoginRequired, CsrfFailed, NotFound, RequestRefused):
             # The interface requires only that the response sets the cookies.
             if self._sender.token_for(LOGIN) is None:

@@ -21,6 +21,7 @@ class Quota:
 
     @property
     def is_unlimited(self) -> bool:
+        """Whether there is no limit."""
         return self.limit is None
 
     @property

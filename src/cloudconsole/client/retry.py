@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import Final
 
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError, RateLimited, ServerError
+from cloudconsole.client.options import CallOptions
 
 FIRST_WAIT: Final = 0.1
 MAX_WAIT: Final = 5.0
 MAX_CONNECT_ATTEMPTS: Final = 5
 """Fail early if nothing listens: usually the URL is wrong."""
-MAX_DEADLINE: Final = 86_400
 TRANSIENT_STATUSES: Final = (502, 503, 504)
 """Server errors that may be temporary."""
 
@@ -20,8 +20,9 @@ TRANSIENT_STATUSES: Final = (502, 503, 504)
 class RetryPolicy:
     """Deadline and retries of one call."""
 
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+    def __init__(self, options: CallOptions) -> None:
+        self.options = options
+        self._end = time.monotonic() + options.deadline
         self._retries = 0
         self._failed_connects = 0
 
@@ -41,7 +42,9 @@ class RetryPolicy:
 
         A request that must not be repeated is retried only if it was certainly not executed.
         """
-        if not _is_retryable(problem, may_repeat=may_repeat):
+        limit = self.options.retries
+        is_used_up = limit is not None and self._retries >= limit
+        if is_used_up or not _is_retryable(problem, may_repeat=may_repeat):
             return None
         if isinstance(problem, ConnectionFailed) and not problem.was_sent:
             self._failed_connects += 1
@@ -62,9 +65,3 @@ def _is_retryable(problem: ConsoleError, *, may_repeat: bool) -> bool:
     return isinstance(problem, ServerError) and (
         problem.code == 503 or (may_repeat and problem.code in TRANSIENT_STATUSES)
     )
-
-
-def validate_timeout(name: str, seconds: float) -> float:
-    if not 0 < seconds <= MAX_DEADLINE:
-        raise ValueError(f"{name} must be a number of seconds greater than 0 and at most {MAX_DEADLINE}")
-    return seconds

@@ -1,10 +1,13 @@
-"""Requests of a client: cookies, CSRF token and headers."""
+"""Requests of a client: cookies, CSRF token, headers and hooks."""
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from itertools import count
 from typing import TypeVar
 
 from cloudconsole.client.cookies import CookieJar, csrf_token
+from cloudconsole.client.events import RequestEvent, ResponseEvent, body_without_secrets, without_secrets
 from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
@@ -26,7 +29,7 @@ class RequestSender:
     """Sends requests to one console and stores its cookies."""
 
     def __init__(self, base_url: str, cookies: tuple[SavedCookie, ...]) -> None:
-        self._referer = base_url + CALL_ACTION.path
+        self._base_url = base_url
         self._cookies = CookieJar(base_url, cookies)
         self._is_logging_in = False
 
@@ -61,14 +64,16 @@ class RequestSender:
         body: bytes = b"",
         may_repeat: bool = True,
         for_login: bool = False,
+        call: str,
     ) -> Steps[T]:
         """Send a request, retry while useful and in time, and return what `read` makes of the response."""
         last_error: ConsoleError | None = None
-        while True:
+        for attempt in count(1):
             era = self._cookies.era if for_login or not self._is_logging_in else None
             sent = self._cookies.sent_to(operation.path)
             try:
-                response = yield Send(operation, self._headers(sent, media_type), body, retry_policy)
+                headers = self._headers(sent, media_type) | retry_policy.options.sent_headers
+                response = yield from self._exchange(Send(operation, headers, body, retry_policy), call, attempt)
                 self._cookies.take(response.set_cookies, era)
                 return read(response)
             except (RateLimited, ServerError) as problem:
@@ -82,10 +87,53 @@ class RequestSender:
                     # An earlier error response says more than a timeout.
                     raise last_error or problem from None
             yield Pause(wait)
+        raise AssertionError("unreachable: the last error is raised")
+
+    def _exchange(self, step: Send, call: str, attempt: int) -> Steps[HttpResponse]:
+        """Send a request, and report it and its response to the hooks."""
+        on_request, on_response = step.retry.options.on_request, step.retry.options.on_response
+        if on_request is None and on_response is None:
+            unobserved: HttpResponse = yield step
+            return unobserved
+        request = RequestEvent(
+            call=call,
+            attempt=attempt,
+            method=step.operation.method,
+            url=self._base_url + step.operation.path,
+            headers=without_secrets(step.headers),
+            body=body_without_secrets(step.body, step.headers.get("Content-Type")),
+        )
+        if on_request is not None:
+            on_request(request)
+        response: HttpResponse | None = None
+        failure: ConsoleError | None = None
+        began = time.monotonic()
+        try:
+            response = yield step
+        except ConsoleError as problem:
+            failure = problem
+        if on_response is not None:
+            on_response(
+                ResponseEvent(
+                    request=request,
+                    status=None if response is None else response.status,
+                    headers={} if response is None else without_secrets(response.headers),
+                    body=b"" if response is None else response.body,
+                    seconds=time.monotonic() - began,
+                    error=failure,
+                )
+            )
+        if response is None:
+            raise failure or AssertionError("a request has a response or an error")
+        return response
 
     def _headers(self, sent: tuple[SavedCookie, ...], media_type: str | None) -> dict[str, str]:
         headers = {"Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)} if sent else {}
         if media_type is None:
             return headers
         # The token must match the cookies of this request: some consoles change it at login. Some require a Referer.
-        return headers | {"Content-Type": media_type, "X-CSRFToken": csrf_token(sent) or "", "Referer": self._referer}
+        return headers | {
+            "Content-Type": media_type,
+            "X-CSRFToken": csrf_token(sent) or "",
+            "Referer": self._base_url + CALL_ACTION.path,
+        }

@@ -10,6 +10,8 @@ from cloudconsole.spec.text_escaping import is_utf8_encodable
 
 
 class SavedCookie(Struct, frozen=True, kw_only=True):
+    """A cookie of a session."""
+
     name: str
     value: str
     path: str = "/"

@@ -2,8 +2,9 @@
 
 import ssl
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import date
 from threading import Lock
 from types import TracebackType
@@ -13,7 +14,8 @@ import httpx2
 
 from cloudconsole.client import decoding
 from cloudconsole.client.actions import ActionFlow, cost_fields
-from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
+from cloudconsole.client.events import RequestEvent, ResponseEvent
+from cloudconsole.client.exceptions import ConnectionFailed, ConsoleClosed, ConsoleError
 from cloudconsole.client.extension_models import (
     Announcement,
     CostExport,
@@ -25,7 +27,7 @@ from cloudconsole.client.extension_models import (
     Price,
     ResourceCost,
 )
-from cloudconsole.client.flow import SendAs
+from cloudconsole.client.flow import ProtocolFlow, SendAs
 from cloudconsole.client.models import (
     About,
     Consumption,
@@ -35,18 +37,20 @@ from cloudconsole.client.models import (
     Url,
     UsageLimits,
 )
+from cloudconsole.client.options import CallOptions
 from cloudconsole.client.responses import HttpResponse
-from cloudconsole.client.retry import RetryPolicy, validate_timeout
+from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.session import Password, Session, make_credentials
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.client.transport import (
     IncomingBody,
     client_options,
-    connection_failed,
     request_arguments,
+    request_failed,
     timeout_for,
 )
 from cloudconsole.spec.extensions import ExportFormat
+from cloudconsole.spec.i18n import Language
 
 T = TypeVar("T")
 
@@ -64,57 +68,97 @@ class Console:
         session: Session | None = None,
         timeout: float = 10.0,
         deadline: float = 30.0,
-        language: str | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        language: Language | None = None,
         send_as: SendAs = "json",
         verify: ssl.SSLContext | bool = True,
         transport: httpx2.BaseTransport | None = None,
+        on_request: Callable[[RequestEvent], object] | None = None,
+        on_response: Callable[[ResponseEvent], object] | None = None,
     ) -> None:
         """`timeout` limits one request, `deadline` a call including login and retries, both in seconds.
 
-        `region` is optional if the console offers exactly one. `session` resumes a saved session, so that no login is
-        needed until it ends. `language` selects the language of messages, "en" or "zh". `transport` replaces the HTTP
-        transport.
+        `retries` limits the repeated requests of a call; by default only the deadline does. `headers` are sent with
+        every request. `region` is optional if the console offers exactly one. `session` resumes a saved session, so
+        that no login is needed until it ends. `language` selects the language of messages, "en" or "zh". `transport`
+        replaces the HTTP transport. `on_request` and `on_response` are called before and after each request.
         """
         credentials = make_credentials(base_url, region, username, password, session)
-        self._timeout, deadline = validate_timeout("timeout", timeout), validate_timeout("deadline", deadline)
+        options = CallOptions(
+            timeout=timeout,
+            deadline=deadline,
+            retries=retries,
+            headers=dict(headers or {}),
+            on_request=on_request,
+            on_response=on_response,
+        )
         self._http = httpx2.Client(
             **client_options(credentials.base_url, language=language, verify=verify), transport=transport
         )
         self._base_url = credentials.base_url
-        self._flow = ActionFlow(credentials, session=session, deadline=deadline, send_as=send_as)
+        self._protocol = ProtocolFlow(credentials, session=session, send_as=send_as)
+        self._flow = ActionFlow(self._protocol, options)
         self._login_lock = Lock()
 
     @property
     def session(self) -> Session | None:
         """The session, to save and pass to another `Console` later; None while not logged in."""
-        return self._flow.session
+        return self._protocol.session
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        request_id: str | None = None,
+    ) -> Self:
+        """Return this client with other options for its calls; it shares session and connections.
+
+        What is None stays as it is, and `headers` are added to those of this client. `request_id` identifies the
+        requests in the console's log.
+        """
+        other = copy(self)
+        other._flow = ActionFlow(
+            self._protocol,
+            self._flow.options.changed(
+                timeout=timeout, deadline=deadline, retries=retries, headers=headers, request_id=request_id
+            ),
+        )
+        return other
 
     def login(self) -> None:
         """Log in now instead of on the first call."""
         retry_policy = self._flow.retry_policy()
         with self._locked(retry_policy):
-            self._run(self._flow.login(retry_policy))
+            self._run(self._protocol.login(retry_policy))
 
     def logout(self) -> None:
         """End the session. Later calls raise `LoginRequired` until `login()`."""
         retry_policy = self._flow.retry_policy()
         with self._locked(retry_policy):
-            self._run(self._flow.logout(retry_policy))
+            self._run(self._protocol.logout(retry_policy))
 
     def about(self) -> About:
         """Return the description that the console gives at `GET /api/`."""
         return self._run(self._flow.about())
 
     def usage_limits(self) -> UsageLimits:
+        """Return what the tenant uses of each quota, and the limits."""
         return self._run(self._flow.usage_limits())
 
     def flavors(self) -> Flavors:
+        """Return the sizes that instances may have."""
         return self._run(self._flow.flavors())
 
     def urls(self) -> list[Url]:
+        """Return the tenant's URLs."""
         return self._run(self._flow.urls())
 
     def domain(self, domain_id: str) -> Domain:
+        """Return the details of one of the tenant's domains."""
         return self._run(self._flow.domain(domain_id))
 
     def news(self) -> list[NewsItem]:
@@ -122,6 +166,7 @@ class Console:
         return self._run(self._flow.news())
 
     def consumption(self) -> Consumption:
+        """Return what the tenant's resources cost per hour, day, month and year at present prices, by kind."""
         return self._run(self._flow.consumption())
 
     def domains(self) -> list[DomainSummary]:
@@ -182,7 +227,7 @@ class Console:
         return self._run(self._flow.call(action, fields, decoding.as_it_came))
 
     def close(self) -> None:
-        """Close the connections; the session remains valid."""
+        """Close the connections; the session remains valid. Later calls raise `ConsoleClosed`."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -197,6 +242,8 @@ class Console:
         return f"Console({self._base_url!r})"
 
     def _run(self, steps: Steps[T]) -> T:
+        if self._http.is_closed:
+            raise ConsoleClosed(self._base_url)
         try:
             step = next(steps)
             while True:
@@ -220,7 +267,7 @@ class Console:
                 time.sleep(step.seconds)
             case Renew():
                 with self._locked(step.retry):
-                    self._run(self._flow.renew(step))
+                    self._run(self._protocol.renew(step))
         return None
 
     @contextmanager
@@ -233,16 +280,16 @@ class Console:
             self._login_lock.release()
 
     def _send(self, step: Send) -> HttpResponse:
-        request = self._http.build_request(**request_arguments(self._base_url, step, self._timeout))
+        request = self._http.build_request(**request_arguments(self._base_url, step))
         try:
             response = self._http.send(request, stream=True)
             try:
-                body = IncomingBody(timeout_for(step, self._timeout))
+                body = IncomingBody(timeout_for(step))
                 for chunk in response.iter_bytes():
                     body.add(chunk)
             finally:
                 response.close()
             return body.response(response)
-        except httpx2.HTTPError as problem:
-            failure = connection_failed(self._base_url, problem)
+        except (httpx2.HTTPError, RuntimeError) as problem:
+            failure = request_failed(self._base_url, problem, is_closed=self._http.is_closed)
         raise failure

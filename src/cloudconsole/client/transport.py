@@ -8,14 +8,15 @@ import ssl
 import time
 from functools import lru_cache
 from http.cookiejar import CookieJar
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import httpx2
 
 from cloudconsole._version import __version__
-from cloudconsole.client.exceptions import ConnectionFailed, ProtocolError
+from cloudconsole.client.exceptions import ConnectionFailed, ConsoleClosed, ConsoleError, ProtocolError
 from cloudconsole.client.responses import HttpResponse
 from cloudconsole.client.steps import Send
+from cloudconsole.spec.i18n import Language
 
 MAX_BYTES: Final = 64 << 20
 """Maximum response size; a hundred thousand URLs take a quarter of it."""
@@ -31,30 +32,30 @@ class _NoCookies(CookieJar):
         """Ignore all cookies."""
 
 
-def client_options(base_url: str, *, language: str | None, verify: ssl.SSLContext | bool) -> dict[str, Any]:
+def client_options(base_url: str, *, language: Language | None, verify: ssl.SSLContext | bool) -> dict[str, Any]:
     """Return options for the HTTP client. It follows no redirects: cookies are for this console only."""
     headers = {"User-Agent": f"cloudconsole/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
     if language is not None:
-        if not (language.isascii() and language.isprintable()):
-            raise ValueError("language must be a tag such as en or zh")
+        if language not in get_args(Language):
+            raise ValueError(f"language must be one of: {', '.join(get_args(Language))}")
         headers["Accept-Language"] = language
     # Loading CA certificates takes longer than many calls.
     verified = verify if base_url.startswith("https:") else False
     return {"headers": headers, "cookies": _NoCookies(), "verify": verified, "limits": CONNECTIONS}
 
 
-def timeout_for(step: Send, timeout: float) -> float:
-    return max(min(timeout, step.retry.remaining), 0.001)
+def timeout_for(step: Send) -> float:
+    return max(min(step.retry.options.timeout, step.retry.remaining), 0.001)
 
 
-def request_arguments(base_url: str, step: Send, timeout: float) -> dict[str, Any]:
+def request_arguments(base_url: str, step: Send) -> dict[str, Any]:
     """Return arguments for `build_request`. Waiting for a free connection is limited by the call's deadline only."""
     return {
         "method": step.operation.method,
         "url": _url(base_url, step.operation.path),
         "headers": step.headers,
         "content": step.body or None,
-        "timeout": httpx2.Timeout(timeout_for(step, timeout), pool=max(step.retry.remaining, 0.001)),
+        "timeout": httpx2.Timeout(timeout_for(step), pool=max(step.retry.remaining, 0.001)),
     }
 
 
@@ -85,8 +86,15 @@ class IncomingBody:
         return HttpResponse(response.status_code, headers, b"".join(self._chunks), headers.get_list("set-cookie"))
 
 
-def connection_failed(base_url: str, problem: httpx2.HTTPError | TimeoutError) -> ConnectionFailed:
+def request_failed(
+    base_url: str, problem: httpx2.HTTPError | TimeoutError | RuntimeError, *, is_closed: bool
+) -> ConsoleError:
     """Convert an HTTP error, without chaining it: it holds the request, and so the password."""
+    if isinstance(problem, RuntimeError):
+        # Another thread or task may have closed the client since the call began.
+        if is_closed:
+            return ConsoleClosed(base_url)
+        raise problem
     if isinstance(problem, httpx2.TimeoutException | TimeoutError):
         why = "no response in time"
     elif isinstance(problem, httpx2.RemoteProtocolError):
