@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stdout
@@ -17,7 +18,7 @@ from typing import IO, Any, NamedTuple
 import pytest
 
 from cloudconsole import Console, testing
-from cloudconsole.testing import ConsoleServer, ServerNotStarted, running_console
+from cloudconsole.testing import ConsoleServer, ServerNotStarted, process, running_console
 from tests.e2e.processes import eventually
 from tests.fork_server import MAX_WAIT_SECONDS, ForkedProcess
 from tests.harness import CERTIFICATES, clean_environment
@@ -57,7 +58,7 @@ def forked_consoles(monkeypatch: pytest.MonkeyPatch) -> None:
         return ForkedProcess(arguments, env, stdin=stdin, stdout=stdout, stderr=stderr.fileno(), own_session=True)
 
     fake = SimpleNamespace(Popen=start, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr(testing, "subprocess", fake)
+    monkeypatch.setattr(process, "subprocess", fake)
 
 
 @pytest.mark.usefixtures("forked_consoles")
@@ -74,15 +75,61 @@ def test_repeatedly(cloudconsole_server, cloudconsole_client, run_number):
     assert not cloudconsole_server.faults()
     assert cloudconsole_server.now().year == 2027
     assert cloudconsole_client.session.username == "demo"
+    assert [request.call for request in cloudconsole_server.requests] == ["GetUsageLimits"]
     cloudconsole_server.fault("unavailable", times=99, call="GetNews", retry_after=0)
     cloudconsole_server.set_clock("2030-01-01T00:00:00Z")
 
-def test_console_is_shared_and_reset_after_the_last_client(cloudconsole_server):
+def test_console_is_shared_and_reset_without_a_client(cloudconsole_server):
     assert addresses == {cloudconsole_server.address}
     assert cloudconsole_server.now().year == 2027
+    assert not cloudconsole_server.faults()
+    assert not cloudconsole_server.requests
 """
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     run_pytest(tmp_path, tests, "--cloudconsole-clock", "2027-01-01T00:00:00Z").assert_passed(3)
+
+
+class RespondingServer(ConsoleServer):
+    """A server whose control requests all succeed."""
+
+    def _exchange(self, method: str, path: str, body: bytes) -> bytes:
+        return b'{"code": 200, "message": "", "data": {}}'
+
+
+IN_PROCESS = """
+import anyio
+import pytest
+import threading
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+@pytest.mark.anyio
+async def test_with_an_async_plugin(cloudconsole_server, cloudconsole_async_client):
+    usage = await cloudconsole_async_client.usage_limits()
+    assert usage.instances.used == 4
+    assert [request.call for request in cloudconsole_server.requests] == ["GetUsageLimits"]
+
+def test_with_a_loop_of_its_own(cloudconsole_server, cloudconsole_async_client):
+    cloudconsole_server.advance(12 * 3600)
+    assert anyio.run(cloudconsole_async_client.news)
+    cloudconsole_server.requests.assert_received("login", times=1)
+
+def test_after_another(cloudconsole_server, cloudconsole_client):
+    assert cloudconsole_server.now().year == 2027
+    assert not cloudconsole_server.requests
+    assert cloudconsole_client.urls()
+"""
+
+
+@pytest.mark.usefixtures("forked_consoles")
+@pytest.mark.parametrize("in_process", [False, True])
+def test_async_client_works_with_any_event_loop(tmp_path: Path, in_process: bool) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\ncloudconsole_in_process = {in_process}\n")
+    before = threading.active_count()
+    run_pytest(tmp_path, IN_PROCESS, "--cloudconsole-clock", "2027-01-01T00:00:00Z").assert_passed(3)
+    assert threading.active_count() == before
 
 
 class FakeConsole:
@@ -97,13 +144,14 @@ class FakeConsole:
         self.arguments = arguments
         if self.problem:
             raise ServerNotStarted(self.problem)
-        yield ConsoleServer("http://127.0.0.1:9", "", Path(), arguments["accounts"] or {})
+        yield RespondingServer("http://127.0.0.1:9", "", Path(), arguments["accounts"] or {})
 
 
 @pytest.fixture
 def console(monkeypatch: pytest.MonkeyPatch) -> FakeConsole:
     fake = FakeConsole()
     monkeypatch.setattr(testing, "running_console", fake)
+    monkeypatch.setattr(testing, "in_process_console", fake)
     return fake
 
 
@@ -138,21 +186,26 @@ def test_options_configure_the_console(
 ) -> None:
     (tmp_path / "pytest.ini").write_text(INI)
     (tmp_path / "tests").mkdir()
-    run_pytest(tmp_path / "tests", "def test_example(cloudconsole_server): pass\n", *flags).assert_passed(1)
+    test = "def test_example(cloudconsole_session_server): pass\n"
+    run_pytest(tmp_path / "tests", test, *flags).assert_passed(1)
     assert console.arguments == {**expected, "cloud": str(tmp_path / expected["cloud"])}
 
 
+@pytest.mark.parametrize("fixture", ["cloudconsole_client", "cloudconsole_async_client"])
 @pytest.mark.parametrize(
     ("problem", "shown"),
     [
-        (None, "cloudconsole_client: set cloudconsole_username and cloudconsole_password, too"),
+        (None, "{fixture}: set cloudconsole_username and cloudconsole_password, too"),
         ("cloudconsole: --clock: must be a time", "cloudconsole: --clock: must be a time"),
     ],
     ids=["no account", "startup error"],
 )
-def test_failure_is_reported_in_one_line(tmp_path: Path, console: FakeConsole, problem: str | None, shown: str) -> None:
+def test_failure_is_reported_in_one_line(
+    tmp_path: Path, console: FakeConsole, problem: str | None, shown: str, fixture: str
+) -> None:
     console.problem = problem
-    done = run_pytest(tmp_path, "def test_example(cloudconsole_client): pass\n")
+    shown = shown.format(fixture=fixture)
+    done = run_pytest(tmp_path, f"def test_example({fixture}): pass\n")
     assert done.code == 1
     assert f"\n{shown}\n" in done.output
     assert "Traceback" not in done.output

@@ -1,4 +1,4 @@
-"""Pytest plugin: a console for tests, and a client logged in to it.
+"""Pytest plugin: a console for tests, and clients logged in to it.
 
 Every pytest run loads it, so the fixtures import everything expensive.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from cloudconsole import Console
+    from cloudconsole import AsyncConsole, Console
     from cloudconsole.testing import ConsoleServer
 
 OPTIONS: Final = {
@@ -29,17 +29,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--cloudconsole-{name}", metavar=name.upper(), help=help_text)
         parser.addini(f"cloudconsole_{name}", help_text)
     parser.addini("cloudconsole_clock_fixed", "stop the console's clock", type="bool", default=False)
+    parser.addini("cloudconsole_in_process", "run the console in the test process", type="bool", default=False)
     parser.addini("cloudconsole_flags", "additional flags of cloudconsole serve", type="args")
 
 
 @pytest.fixture(scope="session")
-def cloudconsole_server(pytestconfig: pytest.Config) -> Iterator[ConsoleServer]:
-    """Run a console in test mode on this machine, one per session."""
-    from cloudconsole.testing import ServerNotStarted, running_console
+def cloudconsole_session_server(pytestconfig: pytest.Config) -> Iterator[ConsoleServer]:
+    """Run a console in test mode on this machine, one per session; nothing resets it."""
+    from cloudconsole import testing
 
+    start = testing.in_process_console if pytestconfig.getini("cloudconsole_in_process") else testing.running_console
     username, password = _option(pytestconfig, "username"), _option(pytestconfig, "password")
     try:
-        with running_console(
+        with start(
             cloud=_cloud(pytestconfig),
             accounts={username: password} if username and password else None,
             clock=_option(pytestconfig, "clock"),
@@ -48,33 +50,45 @@ def cloudconsole_server(pytestconfig: pytest.Config) -> Iterator[ConsoleServer]:
             flags=pytestconfig.getini("cloudconsole_flags"),
         ) as server:
             yield server
-    except ServerNotStarted as problem:
+    except testing.ServerNotStarted as problem:
         pytest.fail(str(problem), pytrace=False)
 
 
 @pytest.fixture
+def cloudconsole_server(cloudconsole_session_server: ConsoleServer) -> ConsoleServer:
+    """Return the session's console, reset for this test."""
+    cloudconsole_session_server.reset()
+    return cloudconsole_session_server
+
+
+@pytest.fixture
 def cloudconsole_client(cloudconsole_server: ConsoleServer) -> Iterator[Console]:
-    """Return a logged-in client; the console is reset before and after the test."""
-    from httpx2 import HTTPTransport
-
-    from cloudconsole import Console
-
-    server = cloudconsole_server
-    if not server.accounts:
-        pytest.fail("cloudconsole_client: set cloudconsole_username and cloudconsole_password, too", pytrace=False)
-    server.reset()
-    with Console(
-        server.address,
-        region=server.region,
-        username=server.username,
-        password=server.password,
-        # Explicit, to ignore proxy variables in the environment.
-        transport=HTTPTransport(),
-    ) as client:
+    """Return a logged-in client of the console."""
+    _require_account(cloudconsole_server, "cloudconsole_client")
+    with cloudconsole_server.client() as client:
         # Verify the login with a first call, so that later failures are the test's.
         client.urls()
+        cloudconsole_server.clear_requests()
         yield client
-    server.reset()
+
+
+@pytest.fixture
+def cloudconsole_async_client(cloudconsole_server: ConsoleServer) -> AsyncConsole:
+    """Return a logged-in asynchronous client of the console, for any event loop or plugin that runs async tests.
+
+    It leaves no connection open, so the test need not close it.
+    """
+    _require_account(cloudconsole_server, "cloudconsole_async_client")
+    with cloudconsole_server.client() as client:
+        client.urls()
+        session = client.session
+    cloudconsole_server.clear_requests()
+    return cloudconsole_server.async_client(session=session)
+
+
+def _require_account(server: ConsoleServer, fixture: str) -> None:
+    if not server.accounts:
+        pytest.fail(f"{fixture}: set cloudconsole_username and cloudconsole_password, too", pytrace=False)
 
 
 def _option(config: pytest.Config, name: str) -> str | None:

@@ -19,7 +19,7 @@ from cloudconsole.pytest_plugin import OPTIONS
 from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.test_mode_flags import FLAGS, UNTIL_STDIN_ENDS
 from cloudconsole.server.test_mode.controls import FAULT_FIELDS
-from cloudconsole.testing import ConsoleServer
+from cloudconsole.testing import ConsoleServer, ReceivedRequest
 from tests.cli.users import PASSWORD, CliUser, install_program
 from tests.docs.code_blocks import ROOT, blocks
 from tests.e2e.processes import command, needs_curl
@@ -42,6 +42,7 @@ LISTED = [
     *((CLI_PAGE, rf"\| {shell} \|") for shell in SCRIPTS),
     *((TESTING_PAGE, rf"^\| `{flag}[` ]") for flag in TEST_MODE_FLAGS),
     *((TESTING_PAGE, rf"^\| `{field}` \|") for field in FAULT_FIELDS),
+    *((TESTING_PAGE, rf"^\| .*`{name}`.*\|$") for name in ReceivedRequest.__struct_fields__),
     *((TESTING_PAGE, rf"{MEMBERS_OF_SERVER}.*`{name}[`(]") for name in vars(ConsoleServer) if not name.startswith("_")),
 ]
 
@@ -128,14 +129,13 @@ def test_every_program_prints_the_expected_output(server: RunningServer, program
 class TestTesting:
     @pytest.mark.usefixtures("forked_consoles")
     def test_every_example_passes(self, tmp_path: Path) -> None:
-        first, others = blocks(TESTING_PAGE, "python")
-        assert len(first.splitlines()) == 5
-        run_pytest(tmp_path, first + others).assert_passed(1 + others.count("def test_"))
+        examples = "".join(blocks(TESTING_PAGE, "python"))
+        run_pytest(tmp_path, examples).assert_passed(examples.count("def test_"))
 
     def test_every_plugin_option_is_documented(self, tmp_path: Path) -> None:
         (ini,) = blocks(TESTING_PAGE, "ini")
         shown = {line.partition(" = ")[0] for line in ini.splitlines()[1:]}
-        assert shown == {f"cloudconsole_{name}" for name in (*OPTIONS, "clock_fixed", "flags")}
+        assert shown == {f"cloudconsole_{name}" for name in (*OPTIONS, "clock_fixed", "in_process", "flags")}
         (tmp_path / "pytest.ini").write_text(ini)
         run_pytest(tmp_path, "def test_example(): pass\n", "--strict-config").assert_passed(1)
 

@@ -132,7 +132,7 @@ def test_banner_lists_the_test_mode_features() -> None:
     assert runtime_of(*flags).describe() == [
         "the clock stands at 2026-01-01T00:59:30Z",
         "ids and tokens are the same at every start, and predictable",
-        "test mode: POST /_test/reset, /_test/clock and /_test/fault control this console",
+        "test mode: the endpoints below /_test/ control this console",
     ]
 
 

@@ -163,6 +163,8 @@ class Console:
         self._observer = RequestObserver(
             metrics, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS
         )
+        if self._controls is not None:
+            self._observer = self._controls.observed(self._observer)
         self._watched = (limiter, writer, cache, reader.changes)
         self._held = (hashing, rehasher.writer, writer, engine, reader)
         self.draining = False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.spec.errors import ERRORS, ApiError
-from cloudconsole.testing import ConsoleServer, ServerNotStarted
+from cloudconsole.testing import ConsoleServer
 from tests.e2e.processes import eventually
 from tests.harness import ApiClient, HttpTransport
 from tests.server.test_mode.conftest import Control
@@ -180,5 +180,5 @@ def test_invalid_fault_leaves_pending_faults_unchanged(control: Control) -> None
 
 
 def test_invalid_fault_raises_in_the_python_api(console: ConsoleServer) -> None:
-    with pytest.raises(ServerNotStarted, match="The field 'times' must be a whole number from 1 to 1000000"):
+    with pytest.raises(ValueError, match="The field 'times' must be a whole number from 1 to 1000000"):
         console.fault("unavailable", times=0)

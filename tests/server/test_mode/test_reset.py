@@ -23,6 +23,9 @@ from tests.harness import FORM, JSON, ApiClient, HttpTransport, InProcessTranspo
 from tests.server.http.helpers import cookie_header, login_fields, rows
 from tests.server.test_mode.conftest import START, Control
 
+CHANGES = ["clock", "fault", "requests", "content"]
+WITHOUT_GET = ["reset", "content"]
+
 
 def test_reset_ends_sessions_but_keeps_csrf_tokens_valid(console: ConsoleServer, demo: ApiClient) -> None:
     assert demo.call("GetUrlList").status == 200
@@ -75,33 +78,32 @@ def test_reset_restarts_ids_and_tokens(console: ConsoleServer) -> None:
     assert first_ids() == first
 
 
-@pytest.mark.parametrize(
-    ("headers", "body"), [({}, b""), ({"Content-Type": JSON}, b""), ({"Content-Type": JSON}, b"{}")]
-)
-def test_reset_needs_no_body(remote: HttpTransport, headers: dict[str, str], body: bytes) -> None:
-    assert remote.send("POST", "/_test/reset", list(headers.items()), body).status == 200
+@pytest.mark.parametrize("media", [None, JSON, FORM, "text/plain"])
+@pytest.mark.parametrize("body", [b"", b"{}", b"anything", b"x" * 70_000])
+def test_reset_by_any_post(remote: HttpTransport, demo: ApiClient, media: str | None, body: bytes) -> None:
+    headers = [] if media is None else [("Content-Type", media)]
+    assert remote.send("POST", "/_test/reset", headers, body).status == 200
+    assert demo.call("GetUrlList").error == "login_required"
 
 
 @pytest.mark.parametrize("media", [FORM, "text/plain"])
-@pytest.mark.parametrize(("name", "body"), [("reset", b""), ("reset", b"a=b"), ("clock", b"a=b"), ("fault", b"a=b")])
-def test_content_type_of_a_cross_site_form_is_rejected(
-    control: Control, demo: ApiClient, name: str, body: bytes, media: str
-) -> None:
-    assert control(name, body, Content_Type=media).error == "unsupported_media_type"
-    assert demo.call("GetUrlList").status == 200
+@pytest.mark.parametrize("name", CHANGES)
+def test_content_type_of_a_cross_site_form_is_rejected(control: Control, name: str, media: str) -> None:
+    assert control(name, b"a=b", Content_Type=media).error == "unsupported_media_type"
 
 
-@pytest.mark.parametrize("name", ["reset", "clock", "fault"])
+@pytest.mark.parametrize("name", CHANGES)
 def test_body_without_a_content_type_is_rejected(remote: HttpTransport, name: str) -> None:
     assert remote.send("POST", f"/_test/{name}", [], b"{}").error == "unsupported_media_type"
 
 
-@pytest.mark.parametrize(("body", "error"), [(b"anything", "malformed_body"), (b'{"now": 1}', "invalid_field")])
-def test_reset_with_fields_is_rejected(control: Control, body: bytes, error: str) -> None:
-    assert control("reset", body).error == error
+@pytest.mark.parametrize(("body", "error"), [(b"anything", "malformed_body"), (b'{"nonsense": 1}', "invalid_field")])
+@pytest.mark.parametrize("name", CHANGES)
+def test_invalid_fields_are_rejected(control: Control, name: str, body: bytes, error: str) -> None:
+    assert control(name, body).error == error
 
 
-@pytest.mark.parametrize("name", ["reset", "clock", "fault"])
+@pytest.mark.parametrize("name", ["reset", *CHANGES])
 class TestAccess:
     @pytest.mark.parametrize(
         ("headers", "error"),
@@ -117,7 +119,7 @@ class TestAccess:
     ) -> None:
         assert control(name, b"{}", **headers).error == error
         read = remote.send("GET", f"/_test/{name}", list(headers.items()))
-        assert read.error == ("method_not_allowed" if name == "reset" and error == "csrf_failed" else error)
+        assert read.error == ("method_not_allowed" if name in WITHOUT_GET and error == "csrf_failed" else error)
 
     def test_put_is_rejected(self, remote: HttpTransport, name: str) -> None:
         reply = remote.send("PUT", f"/_test/{name}", [])
@@ -125,7 +127,7 @@ class TestAccess:
         assert "POST" in (reply.header("Allow") or "")
 
 
-@pytest.mark.parametrize("name", ["clock", "fault"])
+@pytest.mark.parametrize("name", ["clock", "fault", "requests"])
 def test_oversized_body_is_rejected(control: Control, name: str) -> None:
     assert control(name, b" " * 70_000).error == "body_too_large"
 

@@ -38,7 +38,7 @@ def add_test_mode_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_argument(
         "--test-mode",
         action="store_true",
-        help="enable POST /_test/reset, /_test/clock and /_test/fault",
+        help="enable POST /_test/reset, /_test/clock, /_test/fault, /_test/requests and /_test/content",
     )
     flags.add_argument(
         UNTIL_STDIN_ENDS, action="store_true", help="in test mode: exit when standard input (a pipe) closes"

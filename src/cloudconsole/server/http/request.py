@@ -77,6 +77,10 @@ class Headers:
     def header(self, name: bytes) -> str | None:
         return self._headers.get(name)
 
+    def all(self) -> dict[str, str]:
+        """Return all headers by name, in lowercase."""
+        return {name.decode("latin-1"): value for name, value in self._headers.items()}
+
     @property
     def via_proxy(self) -> bool:
         """Whether any header is one that proxies add."""

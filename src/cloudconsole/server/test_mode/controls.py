@@ -1,111 +1,46 @@
-"""Endpoints below `/_test/`: reset, clock and faults."""
+"""Endpoints below `/_test/`: reset, clock, faults, received requests and content."""
 
 import asyncio
-import re
-from collections.abc import Collection
 from datetime import tzinfo
-from typing import Any, Final, NoReturn
-
-from msgspec import MsgspecError, ValidationError
-from msgspec.json import Decoder
+from functools import partial
+from typing import Any, Final
 
 from cloudconsole.core.clock import format_utc
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.server.access_log import RequestObserver
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.body import Fields, json_text, media_type, read_body
+from cloudconsole.server.http.body import Fields
 from cloudconsole.server.http.csrf import check_origin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, Route, Routes, json_response
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPEN_SESSION, OTHER
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource, check_moment, read_moment
+from cloudconsole.server.test_mode.content import load_content
 from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
+from cloudconsole.server.test_mode.fields import number, one_of, read_fields, reject, switch, whole_number
+from cloudconsole.server.test_mode.journal import JournalingObserver, RequestJournal
 from cloudconsole.server.test_mode.snapshot_and_drain_barrier import DrainBarrier, StoreSnapshot
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
-from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
+from cloudconsole.spec.errors import MissingField
 from cloudconsole.spec.i18n import Text
-from cloudconsole.spec.operations import JSON
-
-MAX_BODY_BYTES = 65_536
-
-# Python's float turns numbers out of range into infinity instead of raising an error.
-_decode: Final = Decoder(float_hook=float).decode
-_LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
-
-
-async def read_fields(request: Request, known: Collection[str]) -> Fields:
-    """Return the fields of a JSON body without nulls; without known fields the body is optional."""
-    body = await read_body(request, MAX_BODY_BYTES)
-    if not (known or body or request.head.media_type):
-        return {}
-    media_type(request, (JSON,))
-    fields = _parse(body if known else body or b"{}")
-    for name in fields:
-        if name not in known:
-            among = ", ".join(known) or "-"
-            reject(name[:64], f"is unknown; known fields: {among}", f"未知；可用的字段为：{among}")
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _parse(body: bytes) -> Fields:
-    try:
-        text = json_text(body)
-        try:
-            fields = _decode(text)
-        except ValidationError:
-            # Well-formed, but with an integer too long to decode. No valid value is as long, so truncate it.
-            fields = _decode(_LONG_NUMBER.sub(r"\1", text))
-    except (ValueError, MsgspecError, RecursionError):
-        raise MalformedBody from None
-    if not isinstance(fields, dict):
-        raise MalformedBody
-    return fields
-
-
-def reject(field: str, en: str, zh: str) -> NoReturn:
-    raise InvalidField(field, Text(f"The field '{{field}}' {en}.", f"字段“{{field}}”{zh}。"))
-
-
-def switch(fields: Fields, name: str) -> bool | None:
-    value = fields.get(name)
-    if value is not None and not isinstance(value, bool):
-        reject(name, "must be true or false", "必须是 true 或 false")
-    return value
-
-
-def whole_number(fields: Fields, name: str, low: int, high: int) -> int | None:
-    value = fields.get(name)
-    if value is not None and (type(value) is not int or not low <= value <= high):
-        reject(name, f"must be a whole number from {low} to {high}", f"必须是 {low} 到 {high} 的整数")
-    return value
-
-
-def number(fields: Fields, name: str, low: float, high: float) -> float | None:
-    value = fields.get(name)
-    # NaN fails every comparison.
-    if value is not None and (type(value) not in (int, float) or not low <= value <= high):
-        reject(name, f"must be a number from {low} to {high}", f"必须是 {low} 到 {high} 的数字")
-    return value
-
-
-def one_of(fields: Fields, name: str, choices: Collection[str]) -> str | None:
-    value: Any = fields.get(name)
-    if value is not None and (not isinstance(value, str) or value not in choices):
-        among = ", ".join(choices)
-        reject(name, f"must be one of: {among}", f"必须是下列之一：{among}")
-    return value
-
 
 RESET_PATH: Final = "/_test/reset"
 CLOCK_PATH: Final = "/_test/clock"
 FAULT_PATH: Final = "/_test/fault"
+REQUESTS_PATH: Final = "/_test/requests"
+CONTENT_PATH: Final = "/_test/content"
 
 FAULTY_PATHS: Final = ("/api/", "/auth/login/", "/auth/logout/")
 FAULTY_CALLS: Final = (*sorted(ACTION_NAMES), OPEN_SESSION, LOGIN, LOGOUT)
 
 CLOCK_FIELDS: Final = ("now", "advance", "fixed")
 FAULT_FIELDS: Final = ("error", "status", "drop", "delay", "retryAfter", "times", "call", "clear")
+REQUESTS_FIELDS: Final = ("clear",)
+CONTENT_FIELDS: Final = ("replace", "add")
 
+MAX_CONTENT_BYTES: Final = 16 << 20
 MAX_TIMES: Final = 1_000_000
 MAX_DELAY_SECONDS: Final = 60
 MAX_RETRY_AFTER: Final = 3600
@@ -128,6 +63,8 @@ class Controls:
     ) -> None:
         """Save the current state of the store and the random source for `reset`."""
         self._clock = clock
+        self._settings = settings
+        self._journal = RequestJournal(clock)
         self._seeded = seeded
         self._zone: tzinfo = settings.zone
         self._writer = writer
@@ -150,6 +87,8 @@ class Controls:
             RESET_PATH: {"POST": Route(OTHER, self.reset)},
             CLOCK_PATH: {"GET": Route(OTHER, self.tell_time), "POST": Route(OTHER, self.move_clock)},
             FAULT_PATH: {"GET": Route(OTHER, self.tell_faults), "POST": Route(OTHER, self.order_fault)},
+            REQUESTS_PATH: {"GET": Route(OTHER, self.tell_requests), "POST": Route(OTHER, self.clear_requests)},
+            CONTENT_PATH: {"POST": Route(OTHER, self.change_content)},
         }
         gated = {
             path: {method: self._barrier.around(route) for method, route in methods.items()}
@@ -157,10 +96,16 @@ class Controls:
         }
         return {**gated, **controls}
 
+    def observed(self, observer: RequestObserver) -> RequestObserver:
+        """Return an observer that also records requests in the journal."""
+        return JournalingObserver(observer, self._journal)
+
     async def reset(self, request: Request) -> Response:
-        """Restore content, sessions, throttles, clock and tokens, and clear all faults."""
+        """Restore content, sessions, throttles, clock and tokens, and clear all faults and the journal.
+
+        Any POST will do, whatever its body: a cross-site form is rejected by its origin.
+        """
         check_origin(request)
-        await read_fields(request, ())
         async with self._one_at_a_time:
             # First, so that the barrier does not wait for requests delayed by a fault.
             self._faults.forget()
@@ -170,6 +115,7 @@ class Controls:
                 self._clock.reset()
                 if self._seeded is not None:
                     self._seeded.restart()
+                self._journal.clear()
                 return self._respond(request, self._time())
 
     async def tell_time(self, request: Request) -> Response:
@@ -208,6 +154,38 @@ class Controls:
             if fault is not None:
                 self._faults.coming.append(fault)
             return await self.tell_faults(request)
+
+    async def tell_requests(self, request: Request) -> Response:
+        """Return the received requests, oldest first."""
+        check_origin(request)
+        return self._respond(request, {"requests": self._journal.all()})
+
+    async def clear_requests(self, request: Request) -> Response:
+        check_origin(request)
+        if not switch(await read_fields(request, REQUESTS_FIELDS), "clear"):
+            raise MissingField("clear")
+        self._journal.clear()
+        return await self.tell_requests(request)
+
+    async def change_content(self, request: Request) -> Response:
+        """Replace or add parts of the content, until the next reset."""
+        check_origin(request)
+        fields = await read_fields(request, CONTENT_FIELDS, MAX_CONTENT_BYTES)
+        if not fields:
+            raise MissingField(CONTENT_FIELDS[0])
+        if len(fields) > 1:
+            reject("add", "cannot be combined with 'replace'", "不能与“replace”同时给出")
+        ((name, part),) = fields.items()
+        if not isinstance(part, dict):
+            reject(name, "must be an object with sections of a cloud file", "必须是由云文件各部分组成的对象")
+        async with self._one_at_a_time:
+            now = int(self._clock.now())
+            try:
+                await self._writer.write(partial(load_content, self._settings, part, adds=name == "add", now=now))
+            except OperatorError as problem:
+                text = str(problem).replace("{", "{{").replace("}", "}}")
+                reject(name, f"is invalid: {text}", f"无效：{text}")
+            return self._respond(request, self._time())
 
     def end_delays(self) -> None:
         """Drop requests delayed by a fault, so that they do not delay shutdown."""

@@ -11,7 +11,8 @@ from cloudconsole.core.ports import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource
-from cloudconsole.server.test_mode.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
+from cloudconsole.server.test_mode.controls import Controls
+from cloudconsole.server.test_mode.journal import CONTROL_PATHS
 from cloudconsole.server.writer import Writer
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import sessions
@@ -42,7 +43,7 @@ class ServerRuntime:
         if isinstance(self.randomness, SeededRandomSource):
             lines.append("ids and tokens are the same at every start, and predictable")
         if self.make_controls:
-            lines.append(f"test mode: POST {RESET_PATH}, {CLOCK_PATH} and {FAULT_PATH} control this console")
+            lines.append(f"test mode: the endpoints below {CONTROL_PATHS} control this console")
         return lines
 
     def end_older_sessions(self, data: Path) -> None:
