@@ -14,8 +14,9 @@ from cloudconsole.core.coroutines import ensure_task
 from cloudconsole.core.ports import CacheableResult, Ports, PriceMissing, Tenant
 from cloudconsole.extensions import Call, Extension
 from cloudconsole.server.actions import Handler, of_cloud_user
-from cloudconsole.server.openapi.document import all_schemas, body_name, build_document, form_name, response_name
+from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.html import render
+from cloudconsole.server.openapi.schemas import all_schemas, body_name, form_name, response_name
 from cloudconsole.spec import envelope, errors
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError, UpstreamTimeout
