@@ -98,6 +98,7 @@ def test_accounts_and_resources_are_added_to_a_tenant(console: ConsoleServer) ->
         ({"nws": []}, "nws"),
         ({"news": {}}, "news"),
         ({"news": [{"id": 1}]}, r"news\[0\].title"),
+        ({"prices": []}, "no price on this node .*; and 11 more"),
         ({"tenants": {}}, "tenants"),
         ({"tenants": [7]}, "tenants"),
         ({"tenants": [{}]}, "name"),

@@ -1,5 +1,6 @@
 """Journal of received requests."""
 
+import socket
 from typing import Any
 
 import pytest
@@ -100,6 +101,20 @@ def test_faults_are_recorded_with_the_action(console: ConsoleServer, demo: ApiCl
         ("GetNews", 503, "unavailable"),
         ("GetNews", 599, None),
     ]
+
+
+def test_body_that_arrives_after_the_head_is_recorded(console: ConsoleServer) -> None:
+    host, _, port = console.address.removeprefix("http://").partition(":")
+    body = b'{"action": "GetNews"}'
+    with socket.create_connection((host, int(port))) as connection:
+        head = f"POST /api/ HTTP/1.1\r\nHost: {host}\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode())
+        # The response to another request shows that the console has had time for the first.
+        console.now()
+        connection.sendall(body)
+        assert connection.recv(100).startswith(b"HTTP/1.1 401 ")
+    request = console.requests.assert_received("GetNews", times=1, status=401)
+    assert request.body == body.decode()
 
 
 def test_controls_are_not_recorded(console: ConsoleServer) -> None:

@@ -16,6 +16,8 @@ from cloudconsole.store.passwords import hash_password
 
 Content = dict[str, Any]
 
+MAX_PROBLEMS: Final = 5
+
 _TENANT_INDEX: Final = re.compile(r"^tenants\[([0-9]+)\]")
 
 
@@ -31,7 +33,9 @@ def load_content(settings: Settings, part: Content, *, adds: bool, now: int) -> 
         file, problems = read_model(document, settings.zone, StoredNames(engine))
         problems += check(file, document)
         if problems:
-            raise OperatorError("; ".join(_describe(problem, document.data or {}) for problem in problems))
+            shown = [_describe(problem, document.data or {}) for problem in problems[:MAX_PROBLEMS]]
+            more = len(problems) - len(shown)
+            raise OperatorError("; ".join([*shown, *([f"and {more} more"] if more else [])]))
         apply_cloud_file(engine, file, {}, name="test content", now=now, actor="test", zone=settings.zone, force=True)
 
 

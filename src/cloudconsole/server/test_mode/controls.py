@@ -19,7 +19,7 @@ from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomS
 from cloudconsole.server.test_mode.content import load_content
 from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
 from cloudconsole.server.test_mode.fields import number, one_of, read_fields, reject, switch, whole_number
-from cloudconsole.server.test_mode.journal import JournalingObserver, RequestJournal
+from cloudconsole.server.test_mode.journal import JournalingObserver, RequestJournal, with_whole_body
 from cloudconsole.server.test_mode.snapshot_and_drain_barrier import DrainBarrier, StoreSnapshot
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
@@ -80,7 +80,7 @@ class Controls:
     def around(self, routes: Routes) -> Routes:
         """Return the routes with fault injection, plus the control routes."""
         faulty = {
-            path: {method: self._faults.around(route) for method, route in routes[path].items()}
+            path: {method: with_whole_body(self._faults.around(route)) for method, route in routes[path].items()}
             for path in FAULTY_PATHS
         }
         controls = {

@@ -11,12 +11,15 @@ from typing_extensions import override
 from cloudconsole.core.clock import Clock, format_utc
 from cloudconsole.server.access_log import RequestObserver
 from cloudconsole.server.audit_log import LoggedRequest
+from cloudconsole.server.http.body import read_body
 from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION, OK
 from cloudconsole.spec.operations import CALL_ACTION, FORM, JSON
 
 MAX_REQUESTS: Final = 1000
 """The latest requests are kept."""
+MAX_AWAITED_BODY: Final = 65_536
 CONTROL_PATHS: Final = "/_test/"
 REDACTED: Final = "[redacted]"
 
@@ -78,6 +81,18 @@ class RequestJournal:
                 request_id=request.request_id,
             )
         )
+
+
+def with_whole_body(route: Route) -> Route:
+    """Return the route with small bodies read first: the console may reject a request before its body has arrived."""
+    endpoint: Endpoint = route.endpoint
+
+    async def endpoint_after_body(request: Request) -> Response:
+        if 0 < request.head.content_length <= MAX_AWAITED_BODY and not request.head.expects_continue:
+            await read_body(request, MAX_AWAITED_BODY)
+        return await endpoint(request)
+
+    return Route(route.call, endpoint_after_body)
 
 
 def _read_fields(request: Request) -> dict[str, Any]:
