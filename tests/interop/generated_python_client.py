@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from cloud_console_client import Client, models
-from cloud_console_client.api.default import call, log_in, log_out, open_
+from cloud_console_client.api.actions import call_action
+from cloud_console_client.api.session import log_in, log_out, open_session
 
 ACTIONS = {
     "GetUsageLimits": lambda data: data.max_total_instances > 0,
@@ -23,7 +24,7 @@ ACTIONS = {
 
 def main(base: str) -> None:
     with Client(base_url=base) as client:
-        welcome = open_.sync(client=client)
+        welcome = open_session.sync(client=client)
         check(isinstance(welcome, models.WelcomeAnswer), "GET /api/", welcome)
         token = client.get_httpx_client().cookies["csrftoken"]
         rejected = log_in.sync(client=client, body=login_form(welcome.data.regions[0], "wrong", token))
@@ -33,12 +34,12 @@ def main(base: str) -> None:
         check(accepted.status_code == 200, "login", accepted)
         client.get_httpx_client().headers["X-CSRFToken"] = token
         for action, holds in ACTIONS.items():
-            response = call.sync(client=client, body=action_body(action))
+            response = call_action.sync(client=client, body=action_body(action))
             check(isinstance(response, getattr(models, f"{action}Answer")) and holds(response.data), action, response)
-        unknown = call.sync(client=client, body=action_body("GetDomainDetail", domain_id="0"))
+        unknown = call_action.sync(client=client, body=action_body("GetDomainDetail", domain_id="0"))
         check(isinstance(unknown, models.Refusal) and unknown.field == "domainId", "unknown domain", unknown)
         check(log_out.sync_detailed(client=client).status_code == 200, "logout", None)
-        after = call.sync(client=client, body=action_body("GetNews"))
+        after = call_action.sync(client=client, body=action_body("GetNews"))
         check(isinstance(after, models.Refusal) and after.error == "login_required", "call after logout", after)
     print(f"generated Python client: logged in and called {len(ACTIONS)} actions")
 

@@ -97,9 +97,22 @@ def test_amounts_and_switches_are_text_of_one_form(schema: str, name: str, value
 
 
 def test_every_field_of_every_record_is_described() -> None:
-    self_explanatory = {"action", "code", "data", "message", "res_type"}
+    self_explanatory = {"data", "res_type"}
     undescribed = [name for name, schema in all_properties(SCHEMAS) if not schema.get("description")]
     assert set(undescribed) <= self_explanatory
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_has_a_title_and_a_description(name: str) -> None:
+    assert SCHEMAS[name]["title"] == name
+    assert SCHEMAS[name]["description"].endswith(".")
+
+
+def test_operation_ids_are_verbs_in_camel_case_and_tags_are_declared() -> None:
+    operations = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]
+    assert [operation["operationId"] for operation in operations] == ["openSession", "callAction", "logIn", "logOut"]
+    declared = {tag["name"] for tag in DOCUMENT["tags"]}
+    assert {tag for operation in operations for tag in operation["tags"]} == declared
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)

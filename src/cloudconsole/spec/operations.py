@@ -67,7 +67,7 @@ _SESSION: Errors = (LoginRequired, CsrfFailed)
 _UPSTREAM: Errors = (UpstreamFailed, UpstreamTimeout)
 
 OPEN_SESSION = Operation(
-    name="open",
+    name="openSession",
     method="GET",
     path="/api/",
     summary="Open a session and get the console's description",
@@ -75,7 +75,7 @@ OPEN_SESSION = Operation(
     errors=COMMON_ERRORS,
 )
 CALL_ACTION = Operation(
-    name="call",
+    name="callAction",
     method="POST",
     path="/api/",
     summary="Call an action",

@@ -49,6 +49,9 @@ ABOUT: Final = (
 )
 
 
+_TAGS: Final = {"session": "Sessions and logins.", "actions": "Actions of a logged-in account."}
+
+
 def build_document(actions: tuple[Action, ...] = (*ACTIONS, *EXTENSIONS)) -> Document:
     """Return the document of a console with these actions."""
     examples = Examples()
@@ -58,9 +61,11 @@ def build_document(actions: tuple[Action, ...] = (*ACTIONS, *EXTENSIONS)) -> Doc
             "title": "Cloud Console",
             "version": __version__,
             "description": ABOUT,
+            "contact": {"name": "The operator of this console"},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": _paths(actions, examples),
         "components": {
             "schemas": all_schemas(actions),
@@ -100,6 +105,7 @@ def _paths(actions: tuple[Action, ...], examples: Examples) -> Document:
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = {
             "operationId": operation.name,
+            "tags": ["actions" if operation is CALL_ACTION else "session"],
             "summary": operation.summary,
             "description": operation.notes,
             "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS],

@@ -44,19 +44,21 @@ def all_schemas(actions: tuple[Action, ...]) -> dict[str, Schema]:
     of_parameters = iter(given[len(records) :])
     for action, data in zip(actions, given, strict=False):
         properties = {each.encode_name: next(of_parameters) for each in fields(action.parameters)}
-        schemas[form_name(action)] = _body(action, _in_form(properties))
-        schemas[body_name(action)] = _body(action, _in_json(action, properties))
-        schemas[response_name(action)] = _envelope(data)
-    schemas["WelcomeAnswer"] = _envelope(reference("Welcome"))
+        form, body, response = form_name(action), body_name(action), response_name(action)
+        schemas[form] = _body(form, action, _in_form(properties))
+        schemas[body] = _body(body, action, _in_json(action, properties))
+        schemas[response] = _envelope(response, action.name, data)
+    schemas["WelcomeAnswer"] = _envelope("WelcomeAnswer", "`GET /api/`", reference("Welcome"))
     return schemas
 
 
-def _body(action: Action, properties: dict[str, Schema]) -> Schema:
+def _body(name: str, action: Action, properties: dict[str, Schema]) -> Schema:
     required = [parameter.encode_name for parameter in fields(action.parameters) if parameter.required]
     return {
+        "title": name,
         "type": "object",
         "description": action.purpose.en,
-        "properties": {"action": {"const": action.name}, **properties},
+        "properties": {"action": {"const": action.name, "description": "The action's name."}, **properties},
         "required": ["action", *required],
         "additionalProperties": True,
         "x-response": reference(response_name(action)),
@@ -85,12 +87,14 @@ def _in_form(properties: dict[str, Schema]) -> dict[str, Schema]:
     return properties | texts
 
 
-def _envelope(data: Schema) -> Schema:
+def _envelope(name: str, operation: str, data: Schema) -> Schema:
     return {
+        "title": name,
         "type": "object",
+        "description": f"Envelope of a response of {operation}.",
         "properties": {
             "message": {"type": "string", "description": "For people; Chinese or English, after `Accept-Language`."},
-            "code": {"const": 200},
+            "code": {"const": 200, "description": "The HTTP status."},
             "data": data,
         },
         "required": ["message", "code", "data"],
