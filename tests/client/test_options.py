@@ -37,7 +37,7 @@ INVALID = [
     ),
     ("headers", {"Accept-Language": "zh"}, "use the option language"),
     ("headers", {"x-request-id": "1"}, "use the option request_id"),
-    *(("headers", value, "both str") for value in ({"X-A": 1}, {1: "a"}, {"X-A": b"a"})),
+    *(("headers", value, "both str") for value in ({"X-A": 1}, {1: "a"}, {"X-A": b"a"}, [1], "X-A: 1")),
 ]
 
 

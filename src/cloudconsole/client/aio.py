@@ -89,7 +89,7 @@ class AsyncConsole:
             timeout=timeout,
             deadline=deadline,
             retries=retries,
-            headers=dict(headers or {}),
+            headers={} if headers is None else headers,
             on_request=on_request,
             on_response=on_response,
         )

@@ -60,8 +60,7 @@ class CallOptions:
         _check_seconds("deadline", self.deadline)
         if self.retries is not None and (type(self.retries) is not int or self.retries < 0):
             raise ValueError("retries must be an integer of at least 0")
-        for name, value in self.headers.items():
-            _check_header(name, value)
+        _check_headers(self.headers)
         if self.request_id is not None and not _REQUEST_ID.fullmatch(self.request_id):
             raise ValueError("request_id must be 1 to 64 letters, digits or characters of ._-")
         _check_hook("on_request", self.on_request)
@@ -71,7 +70,8 @@ class CallOptions:
         """Return these options with those that are not None; headers are added."""
         given = {name: value for name, value in options.items() if value is not None}
         if headers is not None:
-            names = {str(name).lower() for name in headers}
+            _check_headers(headers)
+            names = {name.lower() for name in headers}
             kept = {name: value for name, value in self.headers.items() if name.lower() not in names}
             given["headers"] = {**kept, **headers}
         return replace(self, **given)
@@ -93,6 +93,13 @@ def _check_seconds(name: str, seconds: object) -> None:
 def _check_hook(name: str, hook: object) -> None:
     if hook is not None and (not callable(hook) or iscoroutinefunction(hook)):
         raise TypeError(f"{name} must be a function that is not async")
+
+
+def _check_headers(headers: object) -> None:
+    if not isinstance(headers, Mapping):
+        raise TypeError("headers must map names to values, both str")
+    for name, value in headers.items():
+        _check_header(name, value)
 
 
 def _check_header(name: object, value: object) -> None:

@@ -33,7 +33,8 @@ class ReceivedRequest(Struct, frozen=True, rename="camel", kw_only=True):
     def __str__(self) -> str:
         fields = {name: value for name, value in self.fields.items() if name != "action"}
         outcome = "closed" if self.status is None else f"{self.status} {self.error or ''}".rstrip()
-        return f"{self.call} ({self.method} {self.path}) {fields or ''} -> {outcome}"
+        shown = f" {fields}" if fields else ""
+        return f"{self.call} ({self.method} {self.path}){shown} -> {outcome}"
 
 
 class ReceivedRequests(tuple[ReceivedRequest, ...]):
