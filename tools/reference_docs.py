@@ -119,7 +119,7 @@ INTERFACE_HEAD: Final = """\
 By section of the interface specification.
 """
 CONSOLE_HEAD: Final = """\
-## Added by `--profile all`
+## Added by `--suite all`
 
 By page and section of this documentation; `api` is [HTTP API](../guide/http-api.md).
 """

@@ -27,7 +27,7 @@ from tests.terminal import Terminal
 
 PASSWORDS = {"CLOUDCONSOLE_PASSWORD": "console-demo", "CLOUDCONSOLE_OTHER_PASSWORD": "console-other"}
 DOMAINS = ("--domain-id", "206813", "--domain-id", "206814")
-EVERYTHING = ("--profile", "all", "--other-username", "other", "--strict", *DOMAINS)
+EVERYTHING = ("--suite", "all", "--other-username", "other", "--strict", *DOMAINS)
 DOCUMENT = (Path(__file__).parents[2] / "docs/guide/conformance.md").read_text("utf-8")
 NOWHERE = "http://127.0.0.1:1"
 Done = subprocess.CompletedProcess[str]
@@ -214,7 +214,7 @@ USAGE_ERRORS = {
     "no username": ((NOWHERE, "--region", "r"), "--username"),
     "a password in the URL": (("http://u:p@127.0.0.1:1", *GOOD[1:]), "BASE_URL"),
     "a password as a flag": ((*GOOD, "--password", "p"), "unknown option --password"),
-    "an unknown profile": ((*GOOD, "--profile", "most"), "--profile"),
+    "an unknown suite": ((*GOOD, "--suite", "most"), "--suite"),
     "five domains": ((*GOOD, *["--domain-id", "1"] * 5), "--domain-id"),
     "the same account twice": ((*GOOD, "--other-username", "demo"), "--other-username"),
     "a password file without its username": ((*GOOD, "--other-password-file", "f"), "--other-username"),

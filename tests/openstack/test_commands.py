@@ -39,7 +39,7 @@ def test_conformance_kit_passes(console: RunningServer, new_client: NewClient, l
     alice, bob = lab.users["alice"], lab.users["bob"]
     passwords = {"CLOUDCONSOLE_PASSWORD": alice.password, "CLOUDCONSOLE_OTHER_PASSWORD": bob.password}
     account = ("--region", lab.identity, "--username", alice.name, "--other-username", bob.name, "--domain-id", DOMAIN)
-    flags = ("--profile", "all", "--strict", "--json", str(tmp_path / "report.json"))
+    flags = ("--suite", "all", "--strict", "--json", str(tmp_path / "report.json"))
     result = command("conformance", console.base, *account, *flags, **passwords)
     assert (result.returncode, result.stderr) == (0, ""), result.stdout
     checks = json.loads((tmp_path / "report.json").read_text())["checks"]

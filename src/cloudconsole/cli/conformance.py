@@ -187,7 +187,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"ID of a domain of the account, for GetDomainDetail; up to {MAX_DOMAINS} times",
     )  # fmt: skip
     parser.add_argument(
-        "--profile", choices=sorted(PROFILES), default="interface",
+        "--suite", choices=sorted(PROFILES), default="interface",
         help="interface: what every console must do (default); all: also what Cloud Console does beyond that",
     )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="also fail if a MUST could not be checked")
@@ -250,7 +250,7 @@ def _terminating_cleanly() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace, target: Target, verify: ssl.SSLContext | bool) -> Run:
-    checks, started, began = PROFILES[arguments.profile], datetime.now(UTC), monotonic()
+    checks, started, began = PROFILES[arguments.suite], datetime.now(UTC), monotonic()
     accounts = dict(account for account in (target.account, target.other) if account is not None)
     with Sender(target.base, accounts, verify=verify, timeout=arguments.timeout) as sender:
         context = CheckContext(target, sender)
@@ -262,7 +262,7 @@ def _run(arguments: argparse.Namespace, target: Target, verify: ssl.SSLContext |
     return Run(
         version=__version__,
         base=target.base,
-        profile=arguments.profile,
+        profile=arguments.suite,
         started=started,
         seconds=monotonic() - began,
         requests=sender.limits.requests,
