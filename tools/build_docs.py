@@ -8,11 +8,13 @@ from typing import Final
 from cloudconsole.server.config.docs import sample_file, settings_document
 from tools.record_examples import recorded_examples
 from tools.reference_docs import actions_page, conformance_page, errors_page
+from tools.server_words import server_words
 
 ROOT: Final = Path(__file__).parents[1]
 
 DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
     "src/cloudconsole/server/openapi/examples.json": recorded_examples,
+    "src/cloudconsole/cli/server_words.json": server_words,
     "docs/reference/actions.md": actions_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/settings.md": settings_document,

@@ -14,7 +14,7 @@ from cloudconsole.cli.completion import SCRIPTS, completions
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.extensions import EXTENSIONS
 from tests.cli.users import CliUser, install_program
-from tests.harness import clean_environment
+from tests.harness import RunningServer, clean_environment
 from tests.terminal import Terminal
 
 SET_UP = {
@@ -65,8 +65,54 @@ def test_tenant_command_help_loads_no_http_library_and_no_server() -> None:
     assert not {name for name in loaded if name.startswith("cloudconsole.server")}
 
 
+LIST_MODULES_OF_COMPLETION = """
+import json, sys
+from cloudconsole.cli.main import main
+for line in sys.argv[1:]:
+    main(["__complete", "bash", "cloudconsole", f"cloudconsole {line}"])
+sys.stderr.write(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_completion_of_server_commands_loads_no_server() -> None:
+    lines = ["admin tenant ad", "serve --log-format js", "doctor --qu", "init --use", "help adm"]
+    command = [sys.executable, "-c", LIST_MODULES_OF_COMPLETION, *lines]
+    done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == ["add", "json", "--quick", "--username", "admin"]
+    loaded = set(json.loads(done.stderr))
+    assert not loaded & {"pydantic", "sqlalchemy", "httpx2", "rich"}
+    assert not {name for name in loaded if name.startswith("cloudconsole.server")}
+
+
 def test_no_arguments_show_help(cli_user: CliUser) -> None:
-    assert cli_user.run() == cli_user.run("--help")
+    assert cli_user.run() == cli_user.run("--help") == cli_user.run("help") == cli_user.run("--timeout", "5")
+
+
+@pytest.mark.parametrize("command", [("usage",), ("admin", "tenant", "add"), ("help",)])
+def test_help_command_shows_the_help_of_a_command(cli_user: CliUser, command: tuple[str, ...]) -> None:
+    expected = cli_user.run("--help") if command == ("help",) else cli_user.run(*command, "--help")
+    assert cli_user.run("help", *command) == expected
+    assert expected.code == 0
+
+
+def test_help_starts_with_a_sentence(cli_user: CliUser) -> None:
+    assert "\nTenants: add one.\n" in cli_user.run("admin", "tenant", "add", "--help").out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--output", "csv", "--url", "{url}", "urls"),
+        ("--output=csv", "-v", "urls", "--url={url}"),
+        ("urls", "--output", "csv", "--url", "{url}"),
+    ],
+)
+def test_connection_options_may_precede_the_command(
+    demo_user: CliUser, server: RunningServer, arguments: tuple[str, ...]
+) -> None:
+    done = demo_user.run(*(argument.format(url=server.base) for argument in arguments), "--username", "demo")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("id,type,url\n")
 
 
 def offered(*words: str) -> list[str]:
@@ -78,7 +124,11 @@ def offered(*words: str) -> list[str]:
     [
         (("us",), ["usage"]),
         (("log",), ["login", "logout"]),
-        (("--v",), ["--version"]),
+        (("--v",), ["--version", "--verbose"]),
+        (("--lang", ""), ["en", "zh"]),
+        (("--lang", "zh", "--timeout=5", "us"), ["usage"]),
+        (("--lang", "zh", "usage", "--outp"), ["--output"]),
+        (("--unheard-of", "us"), []),
         (("unheard-of", ""), []),
         (("usage", "--out"), ["--output"]),
         (("usage", "--output", ""), ["table", "json", "csv", "markdown"]),
@@ -95,6 +145,11 @@ def offered(*words: str) -> list[str]:
         (("admin", "tenant", "ch"), ["change"]),
         (("admin", "tenant", "unheard-of", ""), []),
         (("doctor", "--qu"), ["--quick"]),
+        (("serve", "--log-format", ""), ["auto", "json", "pretty"]),
+        (("serve", "--sample", "--print-"), ["--print-config"]),
+        (("help", "us"), ["usage"]),
+        (("help", "usage", ""), []),
+        (("help", "admin", "tenant", "ch"), ["change"]),
     ],
 )
 def test_candidates_match_the_words_typed(words: tuple[str, ...], expected: list[str]) -> None:

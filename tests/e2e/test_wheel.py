@@ -142,7 +142,10 @@ def test_sample_is_served_with_the_locked_requirements(locked: Libraries, tmp_pa
 
 @pytest.mark.parametrize(
     ("arguments", "output"),
-    [(("--version",), f"cloudconsole {__version__}\n"), (("__complete", "fish", "admin", "ten"), "")],
+    [
+        (("--version",), f"cloudconsole {__version__}\n"),
+        (("__complete", "bash", "cloudconsole", "cloudconsole admin ten"), "tenant\n"),
+    ],
     ids=["version", "completion"],
 )
 def test_other_commands_work_without_the_server_extra(

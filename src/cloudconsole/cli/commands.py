@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from cloudconsole._version import __version__
 from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.argument_parser import Parser
-from cloudconsole.cli.i18n import FLAG, LANGUAGES, current_language, set_language, translate
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, sentence, set_language, translate
 from cloudconsole.spec.i18n import Text
 
 
@@ -110,6 +110,10 @@ COMMANDS: Final = (
 )
 
 
+HELP: Final = "help"
+"""`help COMMAND` is `COMMAND --help`."""
+
+
 class _ShowVersions(argparse.Action):
     """Print the version, and those of packages with extensions."""
 
@@ -122,12 +126,15 @@ class _ShowVersions(argparse.Action):
 
 
 def top_parser() -> Parser:
-    parser = Parser(prog="cloudconsole", description=translate(messages.DESCRIPTION))
+    parser = Parser(
+        prog="cloudconsole", description=translate(messages.DESCRIPTION), epilog=translate(messages.GENERAL_EPILOG)
+    )
     parser.add_argument("--version", action=_ShowVersions, nargs=0, help=translate(messages.VERSION_FLAG))
     parser.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
     commands = parser.add_subparsers(title=translate(messages.COMMANDS), metavar=translate(messages.COMMAND))
     for command in COMMANDS:
         commands.add_parser(command.name, help=translate(command.purpose), add_help=False)
+    commands.add_parser(HELP, help=translate(messages.HELP_COMMAND), add_help=False)
     return parser
 
 
@@ -145,10 +152,6 @@ def loaded(command: Command) -> tuple[Any, Parser]:
         if not command.needs_server or (missing.name or "").startswith("cloudconsole"):
             raise
         raise NeedsServer from missing
-    parser = Parser(prog=f"cloudconsole {command.name}", description=_sentence(translate(command.purpose)))
+    parser = Parser(prog=f"cloudconsole {command.name}", description=sentence(translate(command.purpose)))
     module.add_arguments(parser)
     return module, parser
-
-
-def _sentence(purpose: str) -> str:
-    return f"{purpose}。" if current_language() == "zh" else f"{purpose[:1].upper()}{purpose[1:]}."

@@ -3,11 +3,13 @@
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.cli import messages, stdout
+from cloudconsole.cli import messages, server_words, stdout
 from cloudconsole.cli.argument_parser import Parser
-from cloudconsole.cli.commands import NeedsServer, command_named, loaded, top_parser
+from cloudconsole.cli.commands import HELP, Command, command_named, loaded, top_parser
+from cloudconsole.cli.flags import add_connection_flags, split_leading_options
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
 from cloudconsole.spec.text_escaping import escape
 
@@ -15,20 +17,33 @@ from cloudconsole.spec.text_escaping import escape
 class Word(NamedTuple):
     text: str
     help: str = ""
+    is_command: bool = False
 
 
 def completions(words: Sequence[str]) -> list[Word]:
     """Complete the last of the words after `cloudconsole`."""
     *previous, current = words
-    if not previous:
-        candidates = _next(top_parser(), [], current)
+    return [word for word in _candidates(previous, current) if word.text.startswith(current)]
+
+
+def _candidates(previous: Sequence[str], current: str) -> Iterable[Word]:
+    parser = top_parser()
+    if any(word.startswith("-") for word in (*previous[:1], current)):
+        # Only then, because it reads the profiles.
+        options, given = split_leading_options(previous)
+        add_connection_flags(parser, with_language=False)
     else:
-        command = command_named(previous[0])
-        try:
-            candidates = _next(loaded(command)[1], previous[1:], current) if command else []
-        except NeedsServer:
-            candidates = []
-    return [word for word in candidates if word.text.startswith(current)]
+        options, given = [], list(previous)
+    if not given:
+        return _next(parser, list(chain.from_iterable(options)), current)
+    if given[0] == HELP:
+        return [word for word in _candidates(given[1:], "") if word.is_command]
+    command = command_named(given[0])
+    return _next(_parser_of(command), given[1:], current) if command else []
+
+
+def _parser_of(command: Command) -> Parser:
+    return server_words.parser_for(command.name) if command.needs_server else loaded(command)[1]
 
 
 def _next(parser: Parser, previous: Sequence[str], current: str) -> Iterable[Word]:
@@ -60,7 +75,7 @@ def _next(parser: Parser, previous: Sequence[str], current: str) -> Iterable[Wor
 
 def _values(action: argparse.Action) -> list[Word]:
     if isinstance(action, argparse._SubParsersAction):
-        return [Word(choice.dest, _plain(choice.help)) for choice in action._choices_actions]
+        return [Word(choice.dest, _plain(choice.help), is_command=True) for choice in action._choices_actions]
     if action.choices is not None:
         return [Word(str(choice)) for choice in action.choices]
     candidates: Any = vars(action).get("candidates", tuple)

@@ -2,11 +2,12 @@
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.argument_parser import add_completion
+from cloudconsole.cli.argument_parser import Parser, add_completion
 from cloudconsole.cli.config import OUTPUTS, read_profiles
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
@@ -16,7 +17,9 @@ from cloudconsole.spec.console_url import normalise_base_url
 MIN_INTERVAL: Final = 0.5
 
 
-def add_connection_flags(parser: argparse.ArgumentParser, *, with_output: bool = True) -> None:
+def add_connection_flags(
+    parser: argparse.ArgumentParser, *, with_output: bool = True, with_language: bool = True
+) -> None:
     group = parser.add_argument_group(translate(messages.CONNECTION_OPTIONS))
 
     def add(flag: str, metavar: str, help_text: Any, **options: Any) -> argparse.Action:
@@ -32,8 +35,28 @@ def add_connection_flags(parser: argparse.ArgumentParser, *, with_output: bool =
     add("--timeout", "SECONDS", messages.TIMEOUT_FLAG, type=seconds)
     if with_output:
         group.add_argument("--output", choices=OUTPUTS, help=translate(messages.OUTPUT_FLAG))
-    group.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
+    if with_language:
+        group.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
     group.add_argument("-v", "--verbose", action="store_true", help=translate(messages.VERBOSE_FLAG))
+
+
+def split_leading_options(words: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+    """Split off the connection options before the command, each with its value."""
+    parser = Parser(add_help=False)
+    add_connection_flags(parser)
+    options, rest = [], list(words)
+    while rest and rest[0].startswith("-"):
+        flag, equals, _ = rest[0].partition("=")
+        option = parser._option_string_actions.get(flag)
+        if option is None:
+            # A short option may have its value attached.
+            option, equals = parser._option_string_actions.get(flag[:2]), flag[2:]
+            if option is None or flag.startswith("--"):
+                break
+        length = 1 if option.nargs == 0 or equals else 2
+        options.append(rest[:length])
+        del rest[:length]
+    return options, rest
 
 
 def seconds(text: str) -> float:

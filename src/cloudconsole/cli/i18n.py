@@ -27,6 +27,11 @@ def translate(text: Text, **values: object) -> str:
     return text.format_in(current_language(), **values)
 
 
+def sentence(phrase: str) -> str:
+    """Return a phrase of the list of commands as a sentence."""
+    return f"{phrase}。" if current_language() == "zh" else f"{phrase[:1].upper()}{phrase[1:]}."
+
+
 def detect_language(arguments: Sequence[str], environment: Mapping[str, str]) -> Language:
     """Detect the language before parsing, so that parse errors are translated too."""
     for argument, following in pairwise([*arguments, ""]):

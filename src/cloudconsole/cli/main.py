@@ -4,11 +4,12 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import chain
 from typing import Final
 
 from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.argument_parser import NEAR
-from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded, top_parser
+from cloudconsole.cli.commands import COMMANDS, HELP, NeedsServer, command_named, loaded, top_parser
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_USAGE, print_error
 from cloudconsole.cli.i18n import FLAG, detect_language, set_language, translate
 from cloudconsole.cli.paths import PREFIX
@@ -17,6 +18,8 @@ from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"
 """Hidden command, called only by shell completion scripts."""
+_GENERAL: Final = ("-h", "--help", "--version")
+"""Options that belong to no command; they load nothing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,11 +51,11 @@ def _repeat_swallowed_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
 
 def _run(given: list[str]) -> int:
     set_language(detect_language(given, os.environ))
-    given = _command_first(given)
     if given[:1] == [COMPLETING]:
         from cloudconsole.cli.completion import complete
 
         return complete(given[1:])
+    given = _command_first(given)
     command = command_named(given[0]) if given else None
     if command is None:
         _reject_misspelled(given)
@@ -85,12 +88,26 @@ def _run(given: list[str]) -> int:
 
 
 def _command_first(given: list[str]) -> list[str]:
-    """Move a leading `--lang` behind the command: the top-level help lists it as a global option."""
-    words = 1 if given[:1] and given[0].startswith(f"{FLAG}=") else 2 if given[:1] == [FLAG] else 0
-    command = command_named(given[words]) if words and len(given) > words else None
+    """Move connection options before the command behind it, and turn `help COMMAND` into `COMMAND --help`."""
+    options: list[list[str]] = []
+    if given and given[0].startswith("-") and given[0] not in _GENERAL:
+        from cloudconsole.cli.flags import split_leading_options
+
+        options, given = split_leading_options(given)
+    while given[:1] == [HELP]:
+        given = [*given[1:], "--help"]
+    command = command_named(given[0]) if given else None
     if command is None:
-        return given
-    return [command.name, *([] if command.in_english else given[:words]), *given[words + 1 :]]
+        # Only the language matters to the general help.
+        options = [option for option in options if _is_language(option)]
+        return [*chain.from_iterable(options), *given]
+    if command.in_english:
+        options = [option for option in options if not _is_language(option)]
+    return [command.name, *chain.from_iterable(options), *given[1:]]
+
+
+def _is_language(option: list[str]) -> bool:
+    return option[0].partition("=")[0] == FLAG
 
 
 def _reject_misspelled(given: list[str]) -> None:

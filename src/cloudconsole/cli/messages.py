@@ -8,6 +8,11 @@ from cloudconsole.spec.i18n import Text
 
 DESCRIPTION: Final = Text("Cloud Console: a programmatic interface to a cloud.", "Cloud Console：云平台的编程接口。")
 VERSION_FLAG: Final = Text("show the version and exit", "显示版本并退出")
+HELP_COMMAND: Final = Text("show a command's help", "显示某个命令的帮助")
+GENERAL_EPILOG: Final = Text(
+    "Connection options, such as --url and --output, may precede the command or follow it.",
+    "控制台与调用方式的选项（如 --url、--output）可写在命令之前或之后。",
+)
 COMMANDS: Final = Text("commands", "命令")
 COMMAND: Final = Text("COMMAND", "命令")
 UNEXPECTED_ARGUMENT: Final = Text("unexpected argument: {given}", "{given}：此处不应出现")

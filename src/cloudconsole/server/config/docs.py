@@ -3,9 +3,11 @@
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
+from cloudconsole.cli.argument_parser import add_completion
 from cloudconsole.server.config.settings import CLIENT_VARIABLES, CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, Setting
 from cloudconsole.server.config.types import Switch
 
@@ -70,7 +72,8 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
         flags = parser.add_argument_group(group)
         for setting in settings:
             given: dict[str, Any] = {"nargs": "?", "const": "true"} if isinstance(setting.kind, Switch) else {}
-            flags.add_argument(setting.flag, metavar=setting.kind.metavar, help=_help(setting), **given)
+            flag = flags.add_argument(setting.flag, metavar=setting.kind.metavar, help=_help(setting), **given)
+            add_completion(flag, partial(tuple, setting.kind.words))
 
 
 def format_flag(given: Mapping[str, object]) -> list[str]:

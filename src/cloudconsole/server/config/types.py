@@ -22,6 +22,8 @@ class SettingType(ABC):
     metavar: str
     example: Any = None
     """Example value in a TOML file."""
+    words: tuple[str, ...] = ()
+    """All valid values, if they are few."""
 
     @abstractmethod
     def from_text(self, text: str) -> Any:
@@ -56,6 +58,7 @@ class WholeNumber(SettingType):
 class Switch(SettingType):
     requirement = "true or false"
     metavar = "true|false"
+    words = ("true", "false")
 
     def from_text(self, text: str) -> bool:
         if text.lower() in ("true", "yes", "on", "1"):
@@ -72,12 +75,12 @@ class Switch(SettingType):
 
 class Choice(SettingType):
     def __init__(self, *options: str) -> None:
-        self._options = options
+        self.words = options
         self.requirement = f"{', '.join(options[:-1])} or {options[-1]}"
         self.metavar = "|".join(options)
 
     def from_text(self, text: str) -> str:
-        if text not in self._options:
+        if text not in self.words:
             raise self.error()
         return text
 

@@ -4,6 +4,7 @@ import argparse
 from typing import Any, Final
 
 from cloudconsole.cli import output
+from cloudconsole.cli.i18n import sentence
 from cloudconsole.operator.entities import ACCOUNTS, ChangeResult
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
 from cloudconsole.server.commands.admin.store import (
@@ -34,7 +35,7 @@ def add_verbs(group: Any) -> None:
 
 def _parser(group: Any, verb: str, purpose: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = group.add_parser(
-        verb, help=purpose, description=f"{purpose.capitalize()}.", allow_abbrev=False
+        verb, help=purpose, description=sentence(purpose), allow_abbrev=False
     )
     parser.add_argument("key", metavar="USERNAME", help="username of the account")
     add_store_arguments(parser)

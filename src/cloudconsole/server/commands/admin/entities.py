@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from cloudconsole.cli import output, stdout
 from cloudconsole.cli.argument_parser import Parser
+from cloudconsole.cli.i18n import sentence
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, PRICES, RESOURCES, ChangeResult, EntityType
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.entities.fields_and_filters import InputField
@@ -265,7 +266,7 @@ def add_commands(commands: Any) -> None:
     for entity in ENTITY_TYPES:
         extra = accounts.VERBS if entity is ACCOUNTS else ()
         purpose = f"{entity.plural}: {', '.join((*entity.verbs, *extra))}"
-        parser = commands.add_parser(entity.name, help=purpose, description=f"{purpose}.", allow_abbrev=False)
+        parser = commands.add_parser(entity.name, help=purpose, description=sentence(purpose), allow_abbrev=False)
         parser.add_when_called(partial(_add_verbs, entity))
 
 
@@ -273,7 +274,8 @@ def _add_verbs(entity: EntityType, parser: Parser) -> None:
     group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
     for verb in entity.verbs:
         purpose = _PURPOSES[verb]
-        command = group.add_parser(verb, help=purpose, description=f"{entity.plural}: {purpose}.", allow_abbrev=False)
+        description = sentence(f"{entity.plural}: {purpose}")
+        command = group.add_parser(verb, help=purpose, description=description, allow_abbrev=False)
         command.add_when_called(partial(_add_arguments, entity, verb))
     if entity is ACCOUNTS:
         accounts.add_verbs(group)
@@ -308,7 +310,7 @@ def _add_change_arguments(parser: Parser, entity: EntityType, verb: str) -> None
     if verb == "change":
         inputs = entity.changeable()
         add_flags(parser, inputs, all_optional=True)
-        parser.epilog = at_least_one(inputs).capitalize()
+        parser.epilog = sentence(at_least_one(inputs))
         if entity is RESOURCES:
             parser.elsewhere = {"--ended": "cloudconsole admin resource end"}
     if verb == "end":

@@ -5,6 +5,7 @@ import re
 from typing import Any, Final
 
 from cloudconsole.cli import output
+from cloudconsole.cli.i18n import sentence
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities.accounts import end_all_sessions
 from cloudconsole.operator.entities.resources import recount
@@ -176,7 +177,7 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
 
 def _add_token_keys(subparsers: Any) -> None:
     purpose = "keys that encrypt stored Keystone tokens: rotate"
-    parser = subparsers.add_parser("token-keys", help=purpose, description=f"{purpose}.", allow_abbrev=False)
+    parser = subparsers.add_parser("token-keys", help=purpose, description=sentence(purpose), allow_abbrev=False)
     verbs = parser.add_subparsers(title="commands", metavar="VERB", required=True)
     rotating = verbs.add_parser(
         "rotate",
