@@ -144,7 +144,7 @@ class TestProfiles:
             'password_file = "../../secret"\noutput = "json"\n'
         )
         assert cli_user.json("usage", *arguments, **variables)["maxTotalInstances"] == 8
-        account = {"profile": "b", "url": server.base, "username": "other", "region": None}
+        account = {"profile": "b", "url": server.base, "username": "other", "region": f"{server.base}/v3"}
         assert cli_user.json("whoami", *arguments, **variables) == {**account, "session": "live"}
 
     @pytest.mark.parametrize(

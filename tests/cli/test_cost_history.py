@@ -77,8 +77,8 @@ def test_the_current_month_is_the_default(demo_user: CliUser) -> None:
     forecast = json.loads(demo_user.run("costs", "forecast", "--output", "json").out)
     records = json.loads(demo_user.run("costs", "--by", "month", "--output", "json").out)
     assert [(record["month"], record["amount"]) for record in records] == [(forecast["month"], forecast["so_far"])]
-    shown = dict(line.split("\t") for line in demo_user.run("costs", "forecast").out.splitlines())
-    assert shown["total (CNY)"] == forecast["total"]
+    headings, values = (line.split("\t") for line in demo_user.run("costs", "forecast").out.splitlines())
+    assert dict(zip(headings, values, strict=True))["total (CNY)"] == forecast["total"]
 
 
 @pytest.mark.parametrize(

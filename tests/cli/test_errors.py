@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from cloudconsole.cli.runner import describe_error
+from cloudconsole.client import ConnectionFailed
 from tests.cli.users import PASSWORD, CliUser, Result
 from tests.client.scripted_server import OPENED, Canned, ScriptedServer, envelope
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
@@ -86,7 +88,8 @@ NO_PASSWORD = ("--username", "demo", "--password-file", "/dev/null")
         ),
         (("flavors", "--vcpus", "0"), "argument --vcpus: must be an integer of at least 1"),
         (("flavors", "--ram", "-1"), "argument --ram: must be an integer of at least 1"),
-        (("call",), "the following arguments are required: ACTION"),
+        (("call",), "the following arguments are required: ACTION; "),
+        (("login",), "no console URL"),
         (("call", "GetNews", "--output", "csv"), "argument --output: invalid choice: 'csv'"),
         (("call", "GetNews", "--timeout", "5", "-x"), "unexpected argument: -x"),
         (("call", "GetNews", "domainId"), "domainId: must be name=text"),
@@ -135,6 +138,54 @@ def test_invalid_variable_is_a_usage_error(cli_user: CliUser, variables: dict[st
 def test_connection_failure_exits_with_3(cli_user: CliUser) -> None:
     done = cli_user.run("usage", *options(NOWHERE)[:-1], "1", CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert_one_line(done, 3, f"cannot reach {NOWHERE}: ")
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("https://127.0.0.1:{secure}", "the certificate is not trusted: self-signed certificate; pass the "),
+        ("https://127.0.0.1:{plain}", "the server does not speak TLS on this port: wrong version number; check "),
+    ],
+)
+def test_tls_failure_says_what_to_do(
+    cli_user: CliUser,
+    secure_server: RunningServer,
+    server: RunningServer,
+    base: str,
+    message: str,
+) -> None:
+    url = base.format(secure=secure_server.base.rpartition(":")[2], plain=server.base.rpartition(":")[2])
+    done = cli_user.run("urls", "--url", url, "--username", "demo", **ACCOUNT)
+    assert_one_line(done, 3, f"cannot reach {url}: {message}")
+    assert "_ssl.c" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("openssl", "message"),
+    [
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: Hostname mismatch, certificate is not valid "
+            "for 'a'. (_ssl.c:1006)",
+            "the certificate belongs to another host: Hostname mismatch, certificate is not valid for 'a'; "
+            "check the URL",
+        ),
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:1006)",
+            "the certificate is not valid now: certificate has expired; check this machine's clock, or have the "
+            "certificate renewed",
+        ),
+        (
+            "[SSL: TLSV1_ALERT_INTERNAL_ERROR] tlsv1 alert internal error (_ssl.c:1006)",
+            "TLS failed: tlsv1 alert internal error",
+        ),
+        ("[SSL] record layer failure (_ssl.c:1006)", "TLS failed: record layer failure"),
+        ("[Errno 111] Connection refused", "[Errno 111] Connection refused"),
+    ],
+)
+def test_openssl_message_is_put_into_words(openssl: str, message: str) -> None:
+    assert (
+        describe_error(ConnectionFailed(f"cannot reach https://a: {openssl}")) == f"cannot reach https://a: {message}"
+    )
 
 
 @pytest.mark.parametrize("trust", [("--ca-file", "ca.pem"), ("--insecure",)])

@@ -77,10 +77,10 @@ class TestTables:
         assert "█" in terminal.shown
         assert not COLOUR.search(terminal.shown)
 
-    @pytest.mark.parametrize(("command", "columns"), [("usage", 24), ("costs", 40)])
+    @pytest.mark.parametrize(("command", "columns"), [("usage", 24), ("costs", 40), ("usage", 9)])
     def test_a_narrow_terminal_loses_no_number(self, demo_user: CliUser, command: str, columns: int) -> None:
         numbers = re.findall(r"[\d.]+", demo_user.run(command).out)
-        screen = final_screen(demo_user.open_terminal(command, COLUMNS=str(columns), LINES="100"))
+        screen = final_screen(demo_user.open_terminal(command, COLUMNS=str(columns), LINES="200"))
         assert sorted(re.findall(r"[\d.]+", " ".join(screen))) == sorted(numbers)
 
     def test_cost_plot_shows_currency_and_estimation_rule(self, demo_user: CliUser) -> None:
@@ -106,11 +106,15 @@ class TestTables:
         assert screen[0] == "id                        206813"
         assert "enabled                   yes" in screen
 
-    @pytest.mark.parametrize("columns", ["0", "9"])
-    def test_unusable_terminal_width_falls_back_to_the_default(self, demo_user: CliUser, columns: str) -> None:
-        terminal = demo_user.open_terminal("usage", COLUMNS=columns, NO_COLOR="1")
+    def test_unknown_terminal_width_falls_back_to_the_default(self, demo_user: CliUser) -> None:
+        terminal = demo_user.open_terminal("usage", COLUMNS="0", NO_COLOR="1")
         assert terminal.end() == 0
         assert re.search(r"instances +█", terminal.shown)
+
+    def test_bars_use_the_characters_that_the_output_can_encode(self, demo_user: CliUser) -> None:
+        screen = final_screen(demo_user.open_terminal("costs", "--plot", PYTHONIOENCODING="ascii"))
+        assert re.fullmatch(r"instances  #{30} .*", screen[1])
+        assert "---" in screen[2]
 
 
 class TestPrompts:
@@ -127,6 +131,25 @@ class TestPrompts:
         assert final_screen(terminal)[-1] == f"logged in as demo at {server.base}"
         assert PASSWORD not in terminal.shown
         assert cli_user.run("usage").code == 0
+
+    def test_login_asks_for_the_url_too(self, cli_user: CliUser, server: RunningServer) -> None:
+        terminal = cli_user.open_terminal("login", "--username", "demo")
+        terminal.wait_for("Console URL: ")
+        terminal.type(f"{server.base}/\n")
+        terminal.wait_for(f"Password for demo at {server.base}: ")
+        terminal.type_without_echo(f"{PASSWORD}\n")
+        assert final_screen(terminal)[-1] == f"logged in as demo at {server.base}"
+
+    @pytest.mark.parametrize(("typed", "message"), [("", "no console URL"), ("console", "must be a URL such as")])
+    def test_invalid_url_is_rejected(self, cli_user: CliUser, typed: str, message: str) -> None:
+        terminal = cli_user.open_terminal("login")
+        terminal.wait_for("Console URL: ")
+        terminal.type(f"{typed}\n")
+        assert final_screen(terminal, 2)[-1].startswith(f"cloudconsole: {message}")
+
+    def test_other_commands_do_not_ask_for_the_url(self, cli_user: CliUser) -> None:
+        terminal = cli_user.open_terminal("usage")
+        assert final_screen(terminal, 2)[-1].startswith("cloudconsole: no console URL")
 
     def test_ended_session_prompts_for_the_password(self, logged_in_user: CliUser, server: RunningServer) -> None:
         saved = logged_in_user.sessions_file.read_text()

@@ -40,11 +40,15 @@ class Account(NamedTuple):
     """The name of the source of `url`, `username` and `region`."""
 
 
+class NoConsole(UsageError):
+    """No source selects a console."""
+
+
 def choose_account(sources: Iterable[Source], last_login: Source | None) -> Account:
     in_order = [*sources, *([last_login] if last_login else [])]
     console = next((source for source in in_order if source.url), None)
     if console is None or console.url is None:
-        raise UsageError(translate(messages.NO_CONSOLE))
+        raise NoConsole(translate(messages.NO_CONSOLE))
     if console is last_login:
         # The last login selects the whole account; other programs' variables must not replace its user.
         in_order.sort(key=lambda source: source.is_foreign)

@@ -13,8 +13,8 @@ from typing import Final, Self, TypeVar
 import httpx2
 
 from cloudconsole.cli import messages, passwords, session_store
-from cloudconsole.cli.account_selection import Account, Source
-from cloudconsole.cli.config import ACCOUNT_ARGUMENTS, read_settings
+from cloudconsole.cli.account_selection import Account, NoConsole, Source
+from cloudconsole.cli.config import ACCOUNT_ARGUMENTS, Settings, read_settings
 from cloudconsole.cli.errors import CommandError, UsageError, print_error
 from cloudconsole.cli.i18n import current_language, translate
 from cloudconsole.cli.paths import sessions_file
@@ -27,6 +27,7 @@ from cloudconsole.client import (
     LoginRequired,
     Session,
 )
+from cloudconsole.spec.console_url import normalise_base_url
 from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 
 _ALARM_REPEAT: Final = 0.25
@@ -79,7 +80,7 @@ class ConsoleSession:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._sessions_file = sessions_file()
         self._saved = self._load_saved()
-        self.settings = read_settings(arguments, os.environ, _source(self._saved.last_login))
+        self.settings = self._read_settings(arguments)
         account = self.settings.account
         self.url, self.region = account.url, account.region
         self.username = account.username
@@ -127,6 +128,12 @@ class ConsoleSession:
         """Limit the following calls to this many seconds each."""
         self.deadline = min(self.deadline, seconds)
         self._reopen()
+
+    def discover_region(self) -> str | None:
+        """Return the region that a login uses if none is given: the console's only one."""
+        with self.bounded():
+            regions = self.console.about().regions
+        return regions[0] if len(regions) == 1 else None
 
     def without_password(self) -> Console:
         """Open the console with only the saved session."""
@@ -177,6 +184,19 @@ class ConsoleSession:
             print_error(str(problem))
         if self._console is not None:
             self._console.close()
+
+    def _read_settings(self, arguments: argparse.Namespace) -> Settings:
+        last_login = _source(self._saved.last_login)
+        try:
+            return read_settings(arguments, os.environ, last_login)
+        except NoConsole:
+            if not getattr(arguments, "may_ask_url", False) or not passwords.can_ask():
+                raise
+        try:
+            arguments.url = normalise_base_url(passwords.ask_url())
+        except ValueError:
+            raise UsageError(translate(messages.MUST_BE_URL)) from None
+        return read_settings(arguments, os.environ, last_login)
 
     def _load_saved(self) -> session_store.SavedSessions:
         try:

@@ -155,6 +155,7 @@ IGNORED_PASSWORDS: Final = Text(
 REGION_REQUIRED: Final = Text(
     "--region is required; the console offers: {regions}", "需要 --region；控制台提供：{regions}"
 )
+URL_PROMPT: Final = Text("Console URL: ", "控制台地址：")
 USERNAME_PROMPT: Final = Text("Username at {url}: ", "{url} 的账户名：")
 PASSWORD_PROMPT: Final = Text("Password for {username} at {url}: ", "{username} 在 {url} 的密码：")
 NO_PASSWORD_ENTERED: Final = Text("no password entered", "未输入密码")
@@ -189,6 +190,22 @@ DIRECTORY_IS_SYMLINK: Final = Text(
 
 CANNOT_CONNECT: Final = Text("{message}", "无法连接：{message}")
 PROTOCOL_ERROR: Final = Text("{message}", "回复不符合接口约定：{message}")
+TLS_UNTRUSTED: Final = Text(
+    "the certificate is not trusted: {why}; pass the certificate of its CA with --ca-file",
+    "证书不受信任：{why}；请用 --ca-file 指定其签发机构的证书",
+)
+TLS_OTHER_HOST: Final = Text(
+    "the certificate belongs to another host: {why}; check the URL", "证书属于其他主机：{why}；请检查地址"
+)
+TLS_EXPIRED: Final = Text(
+    "the certificate is not valid now: {why}; check this machine's clock, or have the certificate renewed",
+    "证书不在有效期内：{why}；请检查本机时钟，或请运维方更新证书",
+)
+TLS_PLAIN: Final = Text(
+    "the server does not speak TLS on this port: {why}; check the port, or use http://",
+    "此端口并非 TLS：{why}；请检查端口，或改用 http://",
+)
+TLS_FAILED: Final = Text("TLS failed: {why}", "TLS 失败：{why}")
 DETAILS: Final = {
     "code": Text("code", "代码"),
     "error": Text("error", "错误标识"),

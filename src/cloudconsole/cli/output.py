@@ -81,14 +81,9 @@ def print_records(columns: Sequence[str], records: Iterable[Record]) -> None:
     )
 
 
-def print_rows(
-    columns: Sequence[Column] | None, rows: Iterable[Sequence[Cell]], *, is_drawing: bool | None = None
-) -> None:
-    """Print rows under headings; without columns, rows are name-value pairs.
-
-    `is_drawing` overrides whether to draw a table: by default only on a terminal.
-    """
-    if is_terminal() if is_drawing is None else is_drawing:
+def print_rows(columns: Sequence[Column] | None, rows: Iterable[Sequence[Cell]]) -> None:
+    """Print rows under headings, as a table on a terminal; without columns, rows are name-value pairs."""
+    if is_terminal():
         console = terminal()
         for number, table in enumerate(render(columns, rows, console.width, ascii_only=not can_show("█"))):
             if number:
@@ -145,14 +140,14 @@ def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
     return run_command(arguments, command)
 
 
-def print_table(table: Table, *, is_drawing: bool | None = None) -> None:
+def print_table(table: Table) -> None:
     columns, rows = render_table(table)
-    if table.is_record:
+    if table.is_record and is_terminal():
         (row,) = rows
         print_rows(None, [(column.heading, value) for column, value in zip(columns, row, strict=True)])
     else:
-        print_rows(columns, rows, is_drawing=is_drawing)
-    if is_drawing or is_terminal():
+        print_rows(columns, rows)
+    if is_terminal():
         for note in table.notes:
             print_line(note)
 

@@ -87,15 +87,15 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
+def ask_url() -> str:
+    url = _ask(translate(messages.URL_PROMPT))
+    if not url:
+        raise UsageError(translate(messages.NO_CONSOLE))
+    return url
+
+
 def ask_username(url: str) -> str:
-    try:
-        with _line_ended():
-            sys.stderr.write(escape(translate(messages.USERNAME_PROMPT, url=url)))
-            sys.stderr.flush()
-            username = _read_line().strip()
-            username.encode()
-    except (EOFError, UnicodeError):
-        username = ""
+    username = _ask(translate(messages.USERNAME_PROMPT, url=url))
     if not username:
         raise UsageError(translate(messages.NO_USERNAME))
     return username
@@ -113,11 +113,19 @@ def ask_password(username: str, url: str) -> str:
     return password
 
 
-def _read_line() -> str:
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line
+def _ask(prompt: str) -> str:
+    """Return a line typed after the prompt, empty if it is invalid."""
+    try:
+        with _line_ended():
+            sys.stderr.write(escape(prompt))
+            sys.stderr.flush()
+            line = sys.stdin.readline()
+            if not line:
+                raise EOFError
+            line.encode()
+    except (EOFError, UnicodeError):
+        return ""
+    return line.strip()
 
 
 @contextmanager

@@ -1,14 +1,18 @@
 """Run tenant commands: turn every error into one line and an exit code."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_NOT_CONNECTED, EXIT_OK, EXIT_USAGE, CommandError, print_error
 from cloudconsole.cli.i18n import translate
 from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate
+
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+"""What OpenSSL makes of a response in plain text."""
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession
@@ -54,7 +58,7 @@ def describe_error(error: "ConsoleError") -> str:
     """Describe an error in one line; client messages are English, so Chinese output adds the kind of error."""
     from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
 
-    message = escape_and_truncate(" ".join(str(error).split()), LONG_LENGTH)
+    message = escape_and_truncate(_OPENSSL.sub(_tls_problem, " ".join(str(error).split())), LONG_LENGTH)
     if isinstance(error, RegionRequired):
         return translate(
             messages.REGION_REQUIRED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH)
@@ -64,6 +68,19 @@ def describe_error(error: "ConsoleError") -> str:
     kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.PROTOCOL_ERROR}
     text = kinds.get(type(error))
     return translate(text, message=message) if text else message
+
+
+_OPENSSL: Final = re.compile(r"\[SSL(?:: (?P<reason>\w+))?\] (?P<text>.*?) \(_ssl\.c:\d+\)")
+
+
+def _tls_problem(openssl: re.Match[str]) -> str:
+    """Say in words what OpenSSL reports, and what to do."""
+    why = openssl["text"].removeprefix("certificate verify failed: ").rstrip(".")
+    if openssl["reason"] == "CERTIFICATE_VERIFY_FAILED":
+        is_time = "expired" in why or "not yet valid" in why
+        text = messages.TLS_EXPIRED if is_time else messages.TLS_OTHER_HOST if "mismatch" in why else None
+        return translate(text or messages.TLS_UNTRUSTED, why=why)
+    return translate(messages.TLS_PLAIN if openssl["reason"] in _NOT_TLS else messages.TLS_FAILED, why=why)
 
 
 def exit_code_for(error: "ConsoleError") -> int:

@@ -9,15 +9,17 @@ from cloudconsole.cli import stdout
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 _COLUMN_GAP: Final = 2
 """Spaces between two columns."""
 _MIN_TEXT: Final = 30
 """Minimum width of a wrapped last column."""
+_DEFAULT_WIDTH: Final = 80
+_MIN_VALUE: Final = 8
+"""Minimum width of a record's values beside their names."""
 _MIN_BAR: Final = 8
 _MAX_BAR: Final = 30
-_MIN_WIDTH: Final = 20
-_DEFAULT_WIDTH: Final = 80
 
 
 class Column(NamedTuple):
@@ -53,7 +55,7 @@ def terminal() -> "Console":
     from rich.console import Console
 
     console = Console(file=cast("IO[str]", stdout.BufferedStdout()), highlight=False)
-    if console.width < _MIN_WIDTH:
+    if not console.width:
         # Such a terminal does not report its width.
         console.width = _DEFAULT_WIDTH
     return console
@@ -61,11 +63,11 @@ def terminal() -> "Console":
 
 def render(
     columns: Sequence[Column] | None, rows: Iterable[Sequence[Cell]], width: int, *, ascii_only: bool = False
-) -> "Iterator[Table]":
+) -> "Iterator[Table | Text]":
     """Yield one table, or one per row if it would be too wide. Without columns, rows are name-value pairs."""
     lines = list(rows)
     if columns is None:
-        yield _record((text_of(name), value) for name, value in lines)
+        yield _record([(text_of(name), value) for name, value in lines], width)
         return
     if not lines:
         yield _table(columns, [], _TableRenderer(0, ascii_only))
@@ -87,7 +89,7 @@ def render(
     # Show each record separately rather than truncate values.
     names = [column.heading for column in columns]
     for line in lines:
-        yield _record((name, value) for name, value in zip(names, line, strict=True) if _is_filled(value))
+        yield _record([(name, value) for name, value in zip(names, line, strict=True) if _is_filled(value)], width)
 
 
 class _TableRenderer(NamedTuple):
@@ -165,10 +167,13 @@ def _table(columns: Sequence[Column], lines: Iterable[Sequence[Cell]], renderer:
     return table
 
 
-def _record(pairs: Iterable[tuple[str, Cell]]) -> "Table":
+def _record(pairs: Sequence[tuple[str, Cell]], width: int) -> "Table | Text":
     from rich.table import Table
     from rich.text import Text
 
+    if max((_cell_width(name) for name, _ in pairs), default=0) + _COLUMN_GAP + _MIN_VALUE > width:
+        lines = (f"{name}: {text_of(cell)}" for name, cell in pairs if not isinstance(cell, Bar))
+        return Text("\n".join(lines), overflow="fold")
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", overflow="fold")
     table.add_column(overflow="fold")

@@ -19,7 +19,7 @@ def add_arguments(parser: Parser) -> None:
     add_completion(
         parser.add_argument("action", metavar="ACTION", help=translate(messages.ACTION_ARGUMENT)), _action_names
     )
-    parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", help=translate(messages.FIELDS_ARGUMENT))
+    parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", default=[], help=translate(messages.FIELDS_ARGUMENT))
     parser.more_of = "fields"
     add_connection_flags(parser, with_output=False)
     parser.add_argument("--output", choices=["json"], help=translate(messages.JSON_FLAG))

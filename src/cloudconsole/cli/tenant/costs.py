@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     def plot(call: "ConsoleSession") -> None:
         if arguments.output not in (None, "table"):
             raise UsageError(translate(messages.PLOT_NEEDS_TABLE))
-        print_table(call.do(_plot), is_drawing=True)
+        print_table(call.do(_plot))
 
     return run_command(arguments, plot)
 

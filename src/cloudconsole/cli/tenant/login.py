@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection_flags(parser, with_output=False)
+    parser.set_defaults(may_ask_url=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -203,6 +203,7 @@ PROFILE: Final = Text("profile", "配置")
 ADDRESS: Final = Text("address", "地址")
 USERNAME: Final = Text("username", "账户名")
 REGION: Final = Text("region", "区域")
+DISCOVERED: Final = Text("the console", "控制台")
 SESSION: Final = Text("session", "会话")
 STATES: Final = {
     "live": Text("live", "有效"),

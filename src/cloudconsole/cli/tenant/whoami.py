@@ -32,10 +32,11 @@ def run(arguments: argparse.Namespace) -> int:
 
         try:
             state = _state(call)
+            region = _discovered_region(call) if state == "live" else None
         except ConsoleError as error:
             _print(call, "unknown")
             return report_error(error, call.url, is_verbose=arguments.verbose)
-        _print(call, state)
+        _print(call, state, region)
         return EXIT_OK if state == "live" else EXIT_FAILED
 
     return run_command(arguments, command)
@@ -58,14 +59,20 @@ def _state(call: "ConsoleSession") -> str:
     return "live"
 
 
-def _print(call: "ConsoleSession", state: str) -> None:
+def _discovered_region(call: "ConsoleSession") -> "Fact | None":
+    """Return the region in which a session without one is: the only one that the console offers."""
+    region = call.discover_region() if call.region is None else None
+    return Fact("region", messages.REGION, region, translate(messages.DISCOVERED)) if region else None
+
+
+def _print(call: "ConsoleSession", state: str, region: "Fact | None" = None) -> None:
     settings = call.settings
     source_names = settings.account.source_names
     facts = [
         Fact("profile", messages.PROFILE, settings.profile, ""),
         Fact("url", messages.ADDRESS, call.url, source_names["url"]),
         Fact("username", messages.USERNAME, call.username, source_names.get("username", "")),
-        Fact("region", messages.REGION, call.region, source_names.get("region", "")),
+        region or Fact("region", messages.REGION, call.region, source_names.get("region", "")),
         Fact("session", messages.SESSION, state, ""),
     ]
     if settings.output == "json":
