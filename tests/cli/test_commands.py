@@ -25,7 +25,7 @@ SET_UP = {
 READY = "ready-to-type"
 PROFILES = "[profiles.work]\n[profiles.workshop]\n[profiles.home]\n"
 
-HEAVY = {"asyncio", "httpx2", "msgspec", "rich", "ssl", "http.client", "email", "tomllib"}
+HEAVY = {"asyncio", "httpx2", "jmespath", "msgspec", "rich", "ssl", "http.client", "email", "tomllib"}
 
 LIST_MODULES = """
 import json, sys
@@ -61,7 +61,7 @@ def test_help_loads_no_command_and_no_library() -> None:
 
 def test_tenant_command_help_loads_no_http_library_and_no_server() -> None:
     loaded = loaded_by_help(*(command.name for command in COMMANDS if not command.in_english))
-    assert not loaded & {"httpx2", "rich", "asyncio"}
+    assert not loaded & {"httpx2", "jmespath", "rich", "asyncio"}
     assert not {name for name in loaded if name.startswith("cloudconsole.server")}
 
 
@@ -131,7 +131,7 @@ def offered(*words: str) -> list[str]:
         (("--unheard-of", "us"), []),
         (("unheard-of", ""), []),
         (("usage", "--out"), ["--output"]),
-        (("usage", "--output", ""), ["table", "json", "csv", "markdown"]),
+        (("usage", "--output", ""), ["table", "json", "yaml", "csv", "markdown"]),
         (("usage", "--output", "j"), ["json"]),
         (("usage", "--output=c"), ["--output=csv"]),
         (("usage", "--watch", "--outp"), ["--output"]),
@@ -175,7 +175,7 @@ def test_profiles_are_offered_by_name(cli_user: CliUser, monkeypatch: pytest.Mon
         ("cloudconsole us", ["usage"]),
         ("A=1 cloudconsole us", ["usage"]),
         ("cloudconsole usage --output=j", ["json"]),
-        ("cloudconsole usage --url http://x:80 --output ", ["table", "json", "csv", "markdown"]),
+        ("cloudconsole usage --url http://x:80 --output ", ["table", "json", "yaml", "csv", "markdown"]),
         ("cloudconsole usage --username 'a b' --la", ["--lang"]),
         ("cloudconsole usage --username 'a b", []),
         ("cloudconsole usage --profile wo", ["work:a", "work:b"]),

@@ -87,7 +87,7 @@ class TestProfiles:
             ("[profiles.a]\nurl = 'console'", ":2: profiles.a.url: must be a URL"),
             ("[profiles.a]\nurl = 'http://u:p@host'", ":2: profiles.a.url: must be a URL"),
             ("[profiles.a]\nca_file = '~nobody-at-all/ca'", ":2: profiles.a.ca_file: this user has no home directory"),
-            ("[profiles.a]\noutput = 'xml'", ":2: profiles.a.output: must be one of table, json, csv"),
+            ("[profiles.a]\noutput = 'xml'", ":2: profiles.a.output: must be one of table, json, yaml, csv"),
             ("[profiles.a]\nlanguage = 'fr'", ":2: profiles.a.language: must be one of en, zh"),
             ("[profiles.a]\npassword = 'p4ss'", ":2: profiles.a.password: passwords are not allowed in this file"),
             (

@@ -226,7 +226,7 @@ class TestWatch:
     def test_watch_on_a_dumb_terminal_is_rejected(self, demo_user: CliUser) -> None:
         terminal = demo_user.open_terminal("usage", "--watch", TERM="dumb")
         assert terminal.end() == 2
-        assert "--watch requires a terminal" in terminal.shown
+        assert "--watch requires --output json, or a terminal" in terminal.shown
 
     def test_watch_shows_a_lost_connection_and_continues(self, guest: CliUser, scripted: ScriptedServer) -> None:
         working = scripted.rule

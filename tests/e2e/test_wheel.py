@@ -172,4 +172,4 @@ def test_client_commands_work_without_the_server_extra(plain: Libraries, server:
 def test_few_packages_are_needed_without_the_server_extra(plain: Libraries) -> None:
     http = {"httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions"}
     tables = {"rich", "markdown_it_py", "mdurl", "pygments"}
-    assert plain.names <= {"msgspec"} | http | tables
+    assert plain.names <= {"jmespath", "msgspec"} | http | tables

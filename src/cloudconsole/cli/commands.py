@@ -64,6 +64,11 @@ COMMANDS: Final = (
         Text("show what resources would cost and whether they fit", "显示拟创建资源的费用及配额是否足够"),
     ),
     Command(
+        "actions",
+        "cloudconsole.cli.tenant.actions",
+        Text("list the console's actions, without logging in", "列出控制台的操作，无需登录"),
+    ),
+    Command(
         "call",
         "cloudconsole.cli.tenant.call",
         Text("call any action and print its data as JSON", "调用任意操作，以 JSON 输出其数据"),

@@ -5,9 +5,9 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudconsole.cli import messages
 from cloudconsole.cli.account_selection import Account, Source, choose_account
@@ -18,7 +18,12 @@ from cloudconsole.cli.paths import PREFIX, profiles_file
 from cloudconsole.spec.console_url import normalise_base_url
 from cloudconsole.spec.i18n import Text
 
-OUTPUTS: Final = ("table", "json", "csv", "markdown")
+if TYPE_CHECKING:
+    from cloudconsole.cli.query import Query
+
+TABLE_OUTPUTS: Final = ("table", "csv", "markdown")
+DATA_OUTPUTS: Final = ("json", "yaml")
+OUTPUTS: Final = ("table", "json", "yaml", "csv", "markdown")
 _TABLE: Final = "profiles"
 
 
@@ -185,10 +190,18 @@ ACCOUNT_ARGUMENTS: Final = ("profile", "url", "region", "username", "password_fi
 """Arguments that `read_settings` uses besides the language and the output format."""
 
 
+class OutputSettings(NamedTuple):
+    output: str
+    """One of OUTPUTS, or "value": text as it is, other data as JSON."""
+    columns: Sequence[str] = ()
+    """CSV columns to show; all if empty."""
+    query: "Query | None" = None
+
+
 class Settings(NamedTuple):
     account: Account
     profile: str | None
-    output: str
+    output: OutputSettings
     ca_file: Path | None
     is_insecure: bool
     timeout: float | None
@@ -212,11 +225,25 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
     return Settings(
         account=account,
         profile=profile.name if profile else None,
-        output=getattr(arguments, "output", None) or (profile and profile.output) or "table",
+        output=_output_settings(arguments, profile.output if profile else None),
         ca_file=arguments.ca_file or (profile and profile.ca_file),
         is_insecure=bool(arguments.insecure),
         timeout=arguments.timeout,
     )
+
+
+def _output_settings(arguments: argparse.Namespace, preferred: str | None) -> OutputSettings:
+    given, columns, query = (getattr(arguments, name, None) for name in ("output", "columns", "query"))
+    output = given or preferred
+    if query:
+        if given and given not in DATA_OUTPUTS:
+            raise UsageError(translate(messages.QUERY_NEEDS_DATA))
+        output = output if output in DATA_OUTPUTS else "value"
+    elif columns:
+        if given and given not in TABLE_OUTPUTS:
+            raise UsageError(translate(messages.COLUMNS_NEED_TABLE))
+        output = output if output in TABLE_OUTPUTS else "table"
+    return OutputSettings(output or "table", columns or (), query)
 
 
 def _flags_source(arguments: argparse.Namespace) -> Source:

@@ -4,7 +4,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import messages
 from cloudconsole.cli.argument_parser import Parser, add_completion
@@ -14,12 +14,16 @@ from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
 from cloudconsole.cli.paths import profiles_file
 from cloudconsole.spec.console_url import normalise_base_url
 
+if TYPE_CHECKING:
+    from cloudconsole.cli.query import Query
+
 MIN_INTERVAL: Final = 0.5
 
 
 def add_connection_flags(
-    parser: argparse.ArgumentParser, *, with_output: bool = True, with_language: bool = True
+    parser: argparse.ArgumentParser, *, outputs: Sequence[str] = OUTPUTS, with_language: bool = True
 ) -> None:
+    """Add the options of all commands that call a console; `outputs` are the formats that this one has."""
     group = parser.add_argument_group(translate(messages.CONNECTION_OPTIONS))
 
     def add(flag: str, metavar: str, help_text: Any, **options: Any) -> argparse.Action:
@@ -33,8 +37,12 @@ def add_connection_flags(
     add("--ca-file", "FILE", messages.CA_FILE_FLAG, type=Path)
     group.add_argument("--insecure", action="store_true", help=translate(messages.INSECURE_FLAG))
     add("--timeout", "SECONDS", messages.TIMEOUT_FLAG, type=seconds)
-    if with_output:
-        group.add_argument("--output", choices=OUTPUTS, help=translate(messages.OUTPUT_FLAG))
+    if outputs:
+        group.add_argument("-o", "--output", choices=outputs, help=translate(messages.OUTPUT_FLAG))
+        selection = group.add_mutually_exclusive_group()
+        selection.add_argument("--query", metavar="EXPRESSION", type=_query, help=translate(messages.QUERY_FLAG))
+        if "table" in outputs:
+            selection.add_argument("--columns", metavar="NAMES", type=_columns, help=translate(messages.COLUMNS_FLAG))
     if with_language:
         group.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
     group.add_argument("-v", "--verbose", action="store_true", help=translate(messages.VERBOSE_FLAG))
@@ -87,6 +95,20 @@ def _url(text: str) -> str:
         return normalise_base_url(text)
     except ValueError:
         raise argparse.ArgumentTypeError(translate(messages.MUST_BE_URL)) from None
+
+
+def _query(text: str) -> "Query":
+    # Imported late, for Tab and help.
+    from cloudconsole.cli.query import Query
+
+    return Query(text)
+
+
+def _columns(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_COLUMNS))
+    return names
 
 
 def _profile_names() -> list[str]:

@@ -71,8 +71,16 @@ TIMEOUT_FLAG: Final = Text(
     "maximum seconds for the call, including retries (default: 30)", "调用的最长秒数，含重试（默认 30）"
 )
 OUTPUT_FLAG: Final = Text(
-    "output format: a table, the data as JSON, CSV, or a Markdown table (default: table)",
-    "输出形式：表格、JSON 数据、CSV 或 Markdown 表格（默认 table）",
+    "output format: a table, the data as JSON or YAML, CSV, or a Markdown table (default: table)",
+    "输出形式：表格、JSON 或 YAML 数据、CSV 或 Markdown 表格（默认 table）",
+)
+QUERY_FLAG: Final = Text(
+    "print only what this JMESPath expression selects from the data",
+    "只输出此 JMESPath 表达式从数据中选出的内容",
+)
+COLUMNS_FLAG: Final = Text(
+    "show only these columns, by their names in CSV, separated by commas",
+    "只显示这些列，用 CSV 中的列名，以逗号分隔",
 )
 LANG_FLAG: Final = Text(
     "language: English or Chinese (default: from the locale)", "语言：英文或中文（默认依系统区域设置）"
@@ -91,6 +99,20 @@ MUST_BE_SECONDS: Final = Text(
 )
 MUST_BE_INTERVAL: Final = Text("must be at least {least} seconds", "须不小于 {least} 秒")
 MUST_BE_INTEGER: Final = Text("must be an integer of at least 1", "须为不小于 1 的整数")
+INVALID_QUERY: Final = Text("not a valid JMESPath expression: {why}", "JMESPath 表达式无效：{why}")
+FAILED_QUERY: Final = Text("--query cannot be applied to this data: {why}", "--query 不适用于此数据：{why}")
+QUERY_NEEDS_DATA: Final = Text(
+    "--query requires --output json or yaml; --columns selects from tables",
+    "--query 只能与 --output json 或 yaml 同用；表格请用 --columns",
+)
+COLUMNS_NEED_TABLE: Final = Text(
+    "--columns requires --output table, csv or markdown; --query selects from data",
+    "--columns 只能与 --output table、csv 或 markdown 同用；数据请用 --query",
+)
+MUST_BE_COLUMNS: Final = Text("must be names separated by commas", "须为以逗号分隔的列名")
+UNKNOWN_COLUMN: Final = Text(
+    "--columns: no column '{name}'; available: {known}", "--columns：没有列“{name}”；可用的有：{known}"
+)
 MUST_BE_TEXT: Final = Text("must be a non-empty string in quotes", "须为带引号的非空文本")
 MUST_BE_TABLES: Final = Text("must be tables such as [profiles.work]", "须为形如 [profiles.work] 的表")
 MUST_BE_ONE_OF: Final = Text("must be one of {choices}", "须为以下之一：{choices}")
@@ -131,8 +153,8 @@ INVALID_PROXY: Final = Text(
     "代理不可用（请检查 http_proxy、https_proxy 和 all_proxy）",
 )
 WATCH_NEEDS_TERMINAL: Final = Text(
-    "--watch requires a terminal (not a pipe or TERM=dumb) and --output table",
-    "--watch 在终端上重绘，不能用于管道或 TERM=dumb，也只能与 --output table 同用",
+    "--watch requires --output json, or a terminal (not a pipe or TERM=dumb) and --output table",
+    "--watch 只能与 --output json 同用，或在终端（非管道、非 TERM=dumb）上与 --output table 同用",
 )
 
 # Account selection

@@ -1,4 +1,4 @@
-"""Output of commands: tables for terminals, tab-separated values for pipes, JSON, CSV and Markdown."""
+"""Output of commands: tables for terminals, tab-separated values for pipes, JSON, YAML, CSV, Markdown."""
 
 import argparse
 import json
@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from cloudconsole.cli import stdout
+from cloudconsole.cli import messages, stdout
+from cloudconsole.cli.config import TABLE_OUTPUTS
+from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled, render, terminal, text_of
+from cloudconsole.cli.yaml_output import yaml_lines
 from cloudconsole.spec.csv_lines import csv_line
 from cloudconsole.spec.text_escaping import escape, escape_json, format_cell
 
 if TYPE_CHECKING:
+    from cloudconsole.cli.config import Settings
     from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import Console
 
@@ -39,6 +44,13 @@ def print_line(text: str) -> None:
 
 def print_json(value: Any) -> None:
     stdout.write(f"{msgspec.json.format(_json(value), indent=2)}\n")
+
+
+def print_json_line(settings: "Settings", data: Any) -> None:
+    """Print data, or what a query selects of it, as one line of a stream."""
+    query = settings.output.query
+    stdout.write(f"{_json(query(data) if query else data)}\n")
+    stdout.flush()
 
 
 def print_json_lines(records: Iterable[Record]) -> None:
@@ -120,6 +132,40 @@ class Table(NamedTuple):
     """Whether it is one record, shown as name-value pairs."""
 
 
+def show(settings: "Settings", data: Callable[[], Any], table: Callable[[], Table]) -> None:
+    """Print a command's data or table, as its options ask for."""
+    form, columns, _ = settings.output
+    if form not in TABLE_OUTPUTS:
+        print_data(settings, data())
+        return
+    printers = {"csv": print_csv, "markdown": print_markdown, "table": print_table}
+    printers[form](select_columns(table(), columns))
+
+
+def print_data(settings: "Settings", data: Any) -> None:
+    """Print data, or what a query selects of it, in a format for data."""
+    form, _, query = settings.output
+    value = query(data) if query else data
+    if form == "yaml":
+        stdout.write("".join(f"{line}\n" for line in yaml_lines(value, _json)))
+    elif form == "value" and isinstance(value, str):
+        print_line(value)
+    else:
+        print_json(value)
+
+
+def select_columns(table: Table, columns: Sequence[str]) -> Table:
+    """Return the table with these CSV columns only, if any, and without what CSV does not have."""
+    if not columns:
+        return table
+    fields = {field.name: field for field in table.fields if field.name is not None}
+    unknown = [name for name in columns if name not in fields]
+    if unknown:
+        known = ", ".join(fields) or "-"
+        raise UsageError(translate(messages.UNKNOWN_COLUMN, name=unknown[0], known=known))
+    return Table([fields[name]._replace(heading=name) for name in columns], table.records, is_record=table.is_record)
+
+
 class OutputView(NamedTuple):
     data: "Callable[[Console], Any]"
     """Fetch the data as the console sent it, for JSON."""
@@ -128,14 +174,7 @@ class OutputView(NamedTuple):
 
 def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
     def command(call: "ConsoleSession") -> None:
-        if call.settings.output == "json":
-            print_json(call.do(view.data))
-        elif call.settings.output == "csv":
-            print_csv(call.do(view.table))
-        elif call.settings.output == "markdown":
-            print_markdown(call.do(view.table))
-        else:
-            print_table(call.do(view.table))
+        show(call.settings, lambda: call.do(view.data), lambda: call.do(view.table))
 
     return run_command(arguments, command)
 

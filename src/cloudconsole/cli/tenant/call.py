@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import output
 from cloudconsole.cli.argument_parser import Parser, add_completion
+from cloudconsole.cli.config import DATA_OUTPUTS
 from cloudconsole.cli.errors import EXIT_USAGE, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
@@ -21,8 +22,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", default=[], help=translate(messages.FIELDS_ARGUMENT))
     parser.more_of = "fields"
-    add_connection_flags(parser, with_output=False)
-    parser.add_argument("--output", choices=["json"], help=translate(messages.JSON_FLAG))
+    add_connection_flags(parser, outputs=DATA_OUTPUTS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_USAGE
 
     def command(call: "ConsoleSession") -> None:
-        output.print_json(call.do(lambda console: console.call(arguments.action, **fields)))
+        output.print_data(call.settings, call.do(lambda console: console.call(arguments.action, **fields)))
 
     return run_command(arguments, command)
 

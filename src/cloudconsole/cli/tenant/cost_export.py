@@ -28,7 +28,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     """Print page by page: an export may be long, and each page has the time of a call."""
 
     def export(call: "ConsoleSession") -> None:
-        if arguments.output not in (None, "csv"):
+        if arguments.output not in (None, "csv") or arguments.query or arguments.columns:
             raise UsageError(translate(messages.EXPORT_IS_CSV))
         page = call.do(partial(_page, arguments, None))
         print_csv_row(page.columns)

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         return run_and_print(arguments, OutputView(lambda console: console.call("GetConsumptionsEstimated"), _table))
 
     def plot(call: "ConsoleSession") -> None:
-        if arguments.output not in (None, "table"):
+        if arguments.output not in (None, "table") or arguments.query or arguments.columns:
             raise UsageError(translate(messages.PLOT_NEEDS_TABLE))
         print_table(call.do(_plot))
 

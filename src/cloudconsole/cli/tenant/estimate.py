@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import output
+from cloudconsole.cli.config import TABLE_OUTPUTS
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags, whole_number
 from cloudconsole.cli.i18n import translate
@@ -18,6 +19,7 @@ from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.cli.terraform_plans import Item, Plan, is_plan, read_plan
 
 if TYPE_CHECKING:
+    from cloudconsole.cli.config import Settings
     from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import Estimate
 
@@ -48,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def command(call: "ConsoleSession") -> int:
         estimate = call.do(lambda console: console.estimate(plan.items, arguments.hours)) if plan.items else None
-        _show(estimate, plan, call.settings.output)
+        _show(estimate, plan, call.settings)
         if estimate is None:
             return EXIT_FAILED if plan.unknown else EXIT_OK
         return EXIT_OK if estimate.fits and estimate.total is not None and not plan.unknown else EXIT_FAILED
@@ -97,16 +99,17 @@ def _json(file: str) -> Any:
         raise UsageError(f"{file}: {translate(messages.NOT_JSON)}") from None
 
 
-def _show(estimate: "Estimate | None", plan: Plan, form: str | None) -> None:
-    if form == "json":
-        output.print_json((estimate.raw if estimate else {"items": []}) | {"unknown": plan.unknown})
+def _show(estimate: "Estimate | None", plan: Plan, settings: "Settings") -> None:
+    form, columns, _ = settings.output
+    if form not in TABLE_OUTPUTS:
+        output.print_data(settings, (estimate.raw if estimate else {"items": []}) | {"unknown": plan.unknown})
         return
     if estimate is None:
         output.print_line(translate(messages.NOTHING_TO_ESTIMATE))
     else:
         tables = [_costs(estimate, plan.items), _quotas(estimate)]
-        if form == "csv":
-            output.print_csv(tables[0])
+        if form == "csv" or columns:
+            output.show(settings, dict, lambda: tables[0])
             return
         show: Callable[[Table], None] = output.print_markdown if form == "markdown" else output.print_table
         show(tables[0])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_connection_flags(parser, with_output=False)
+    add_connection_flags(parser, outputs=())
     parser.set_defaults(may_ask_url=True)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_connection_flags(parser, with_output=False)
+    add_connection_flags(parser, outputs=())
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ from cloudconsole.spec.i18n import Text
 
 # Flags and arguments
 
-JSON_FLAG: Final = Text("output format (JSON only)", "输出形式，只有 JSON")
 VCPUS_FLAG: Final = Text("only flavors with this number of cores", "只显示此核数的配置")
 RAM_FLAG: Final = Text(
     "only flavors with this much RAM, in the console's unit (MB)", "只显示此内存的配置，单位同控制台（MB）"
@@ -30,7 +29,8 @@ BY_FLAG: Final = Text("group the costs of a period (default: kind)", "时间段�
 ONLY_KIND_FLAG: Final = Text("only costs of this kind, in a period", "只显示此类资源在时间段内的费用")
 ONLY_NODE_FLAG: Final = Text("only costs on this node, in a period", "只显示此节点在时间段内的费用")
 WATCH_FLAG: Final = Text(
-    "refresh every SECONDS (default: 5) until Ctrl-C", "每隔若干秒重新显示（默认 5），按 Ctrl-C 结束"
+    "refresh every SECONDS (default: 5) until Ctrl-C; with --output json, print one line each time",
+    "每隔若干秒重新显示（默认 5），按 Ctrl-C 结束；与 --output json 同用时每次输出一行",
 )
 DOMAIN_ID_ARGUMENT: Final = Text("domain ID", "域名 id")
 ACTION_ARGUMENT: Final = Text("action name, such as GetNews", "操作名，如 GetNews")
@@ -62,7 +62,10 @@ INVALID_FIELD: Final = Text(
 )
 DUPLICATE_FIELD: Final = Text("{name}: given twice", "{name}：重复给出")
 INVALID_JSON: Final = Text("{name}: the value after := is not valid JSON", "{name}：:= 之后不是 JSON")
-PLOT_NEEDS_TABLE: Final = Text("--plot requires --output table", "--plot 为图形，只能与 --output table 同用")
+PLOT_NEEDS_TABLE: Final = Text(
+    "--plot requires --output table, without --query or --columns",
+    "--plot 为图形，只能与 --output table 同用，不能与 --query 或 --columns 同用",
+)
 
 # Sessions
 
@@ -86,6 +89,10 @@ TYPE: Final = Text("type", "类型")
 URL: Final = Text("url", "URL")
 DATE: Final = Text("date", "日期")
 TITLE: Final = Text("title", "标题")
+ACTION: Final = Text("action", "操作")
+EXTENSION: Final = Text("extension", "扩展")
+PURPOSE: Final = Text("purpose", "用途")
+NO_ACTIONS: Final = Text("{url} does not list its actions", "{url} 未列出其操作")
 YES: Final = Text("yes", "是")
 NO: Final = Text("no", "否")
 
@@ -186,7 +193,10 @@ ONE_VIEW_OF_COSTS: Final = Text(
 )
 EXPORT_NEEDS_MONTH: Final = Text("export requires --month", "export 需要 --month")
 ONLY_WITH_EXPORT: Final = Text("--month and --format require export", "--month 和 --format 只能与 export 同用")
-EXPORT_IS_CSV: Final = Text("export prints CSV only: remove --output", "export 只输出 CSV：请去掉 --output")
+EXPORT_IS_CSV: Final = Text(
+    "export prints CSV only: remove --output, --query and --columns",
+    "export 只输出 CSV：请去掉 --output、--query 和 --columns",
+)
 MUST_BE_MONTH: Final = Text("must be a month such as 2026-10", "必须是月份，如 2026-10")
 MUST_BE_DAY: Final = Text("must be a day such as 2026-11-01", "必须是日期，如 2026-11-01")
 NO_COSTS: Final = Text("no costs in the current hour", "本小时没有费用")

@@ -43,11 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    view = OutputView(lambda console: console.call("GetUsageLimits"), usage_table)
     if arguments.watch is not None:
         from cloudconsole.cli.watch import watch
 
-        return watch(arguments, usage_table, arguments.watch)
-    return run_and_print(arguments, OutputView(lambda console: console.call("GetUsageLimits"), usage_table))
+        return watch(arguments, view, arguments.watch)
+    return run_and_print(arguments, view)
 
 
 def usage_table(console: "Console") -> Table:

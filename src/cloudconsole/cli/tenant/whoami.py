@@ -4,11 +4,10 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cloudconsole.cli import output
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK
 from cloudconsole.cli.flags import add_connection_flags
 from cloudconsole.cli.i18n import translate
-from cloudconsole.cli.output import Field, Table, print_csv, print_markdown, print_table
+from cloudconsole.cli.output import Field, Table, show
 from cloudconsole.cli.runner import report_error, run_command
 from cloudconsole.cli.tenant import messages
 from cloudconsole.spec.i18n import Text
@@ -75,13 +74,9 @@ def _print(call: "ConsoleSession", state: str, region: "Fact | None" = None) -> 
         region or Fact("region", messages.REGION, call.region, source_names.get("region", "")),
         Fact("session", messages.SESSION, state, ""),
     ]
-    if settings.output == "json":
-        output.print_json({fact.name: fact.value for fact in facts})
-        return
-    if settings.output == "csv":
-        print_csv(Table([Field("name", None, attrgetter("name")), Field("value", None, attrgetter("value"))], facts))
-        return
     fields = [
+        Field("name", None, attrgetter("name")),
+        Field("value", None, attrgetter("value")),
         Field(None, translate(messages.SETTING), lambda fact: translate(fact.heading)),
         Field(
             None,
@@ -90,4 +85,4 @@ def _print(call: "ConsoleSession", state: str, region: "Fact | None" = None) -> 
         ),
         Field(None, translate(messages.SOURCE), attrgetter("source")),
     ]
-    (print_markdown if settings.output == "markdown" else print_table)(Table(fields, facts))
+    show(settings, lambda: {fact.name: fact.value for fact in facts}, lambda: Table(fields, facts))
