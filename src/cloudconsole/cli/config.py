@@ -186,7 +186,17 @@ def _lines(text: str) -> Iterator[tuple[list[str], str]]:
 
 VARIABLES: Final = frozenset(PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "PROFILE", "DEBUG"))
 
-ACCOUNT_ARGUMENTS: Final = ("profile", "url", "region", "username", "password_file", "ca_file", "insecure", "timeout")
+ACCOUNT_ARGUMENTS: Final = (
+    "profile",
+    "url",
+    "region",
+    "username",
+    "password_file",
+    "ca_file",
+    "insecure",
+    "timeout",
+    "debug",
+)
 """Arguments that `read_settings` uses besides the language and the output format."""
 
 
@@ -205,6 +215,7 @@ class Settings(NamedTuple):
     ca_file: Path | None
     is_insecure: bool
     timeout: float | None
+    is_debug: bool
 
 
 def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str], last_login: Source | None) -> Settings:
@@ -229,6 +240,7 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
         ca_file=arguments.ca_file or (profile and profile.ca_file),
         is_insecure=bool(arguments.insecure),
         timeout=arguments.timeout,
+        is_debug=bool(arguments.debug),
     )
 
 

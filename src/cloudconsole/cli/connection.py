@@ -224,6 +224,7 @@ class ConsoleSession:
                 deadline=self.deadline,
                 language=current_language(),
                 verify=verify,
+                transport=self._debug_transport(verify) if self.settings.is_debug else None,
             )
         except httpx2.InvalidURL:
             # The console's own URL has been validated above.
@@ -235,6 +236,12 @@ class ConsoleSession:
         except ImportError as problem:
             # For example, a SOCKS proxy needs an extra package.
             raise UsageError(str(problem)) from None
+
+    def _debug_transport(self, verify: ssl.SSLContext | bool) -> httpx2.BaseTransport:
+        from cloudconsole.cli.debug_log import DebugTransport
+
+        # Loading CA certificates takes time, and only https needs them.
+        return DebugTransport(verify if self.url.startswith("https:") else False)
 
     def _ssl_context(self) -> ssl.SSLContext | bool:
         file = self.ca_file

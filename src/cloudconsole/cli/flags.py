@@ -46,6 +46,7 @@ def add_connection_flags(
     if with_language:
         group.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
     group.add_argument("-v", "--verbose", action="store_true", help=translate(messages.VERBOSE_FLAG))
+    group.add_argument("--debug", action="store_true", help=translate(messages.DEBUG_FLAG))
 
 
 def split_leading_options(words: Sequence[str]) -> tuple[list[list[str]], list[str]]:

@@ -70,12 +70,13 @@ def _run(given: list[str]) -> int:
     if not (command.in_english or all(map(is_utf8_encodable, given))):
         print_error(translate(messages.ARGUMENT_NOT_UTF8))
         return EXIT_USAGE
+    arguments = parser.parse_args(given[1:])
     try:
-        return int(module.run(parser.parse_args(given[1:])))
+        return int(module.run(arguments))
     except stdout.OutputError:
         raise
     except Exception as fault:
-        if command.needs_server or os.environ.get(f"{PREFIX}DEBUG"):
+        if command.needs_server or getattr(arguments, "debug", False) or os.environ.get(f"{PREFIX}DEBUG"):
             raise
         print_error(
             translate(

@@ -86,6 +86,10 @@ LANG_FLAG: Final = Text(
     "language: English or Chinese (default: from the locale)", "语言：英文或中文（默认依系统区域设置）"
 )
 VERBOSE_FLAG: Final = Text("show error details", "显示错误详情")
+DEBUG_FLAG: Final = Text(
+    "print requests and responses to standard error, without passwords, cookies and tokens",
+    "将请求与响应输出到标准错误，不含密码、cookie 与令牌",
+)
 SHELL_ARGUMENT: Final = Text("bash, zsh or fish", "bash、zsh 或 fish")
 
 # Invalid input
