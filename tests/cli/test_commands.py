@@ -141,6 +141,7 @@ def offered(*words: str) -> list[str]:
         (("call", "--url", "http://x", ""), [action.name for action in (*ACTIONS, *EXTENSIONS)]),
         (("call", "GetNews", "--ver"), ["--verbose"]),
         (("completion", ""), list(SCRIPTS)),
+        (("profile", "re"), ["remove"]),
         (("admin", "tena"), ["tenant"]),
         (("admin", "tenant", "ch"), ["change"]),
         (("admin", "tenant", "unheard-of", ""), []),
@@ -165,6 +166,7 @@ def test_profiles_are_offered_by_name(cli_user: CliUser, monkeypatch: pytest.Mon
     assert offered("usage", "--profile", "") == []
     cli_user.write_profiles(PROFILES)
     assert offered("usage", "--profile", "w") == ["work", "workshop"]
+    assert offered("profile", "use", "h") == ["home"]
     cli_user.write_profiles("broken [")
     assert offered("usage", "--profile", "w") == []
 

@@ -74,6 +74,11 @@ COMMANDS: Final = (
         Text("call any action and print its data as JSON", "调用任意操作，以 JSON 输出其数据"),
     ),
     Command(
+        "profile",
+        "cloudconsole.cli.profile",
+        Text("list, show, select, add or remove profiles", "列出、显示、选用、添加或删除配置"),
+    ),
+    Command(
         "completion",
         "cloudconsole.cli.completion",
         Text("print a shell completion script", "输出 shell 命令补全脚本"),

@@ -60,7 +60,11 @@ class _InvalidValue(Exception):
 
 def read_profiles(file: Path) -> Profiles:
     """Read the profiles and report all problems at once; a missing file has no profiles."""
-    text, content = _load(file)
+    return check_profiles(file, *load_toml(file))
+
+
+def check_profiles(file: Path, text: str, content: Mapping[str, Any]) -> Profiles:
+    content = dict(content)
     problems: list[str] = []
 
     def report(path: tuple[str, ...], reason: object) -> None:
@@ -94,7 +98,7 @@ def read_profiles(file: Path) -> Profiles:
     return Profiles(file, named, default)
 
 
-def _load(file: Path) -> tuple[str, dict[str, Any]]:
+def load_toml(file: Path) -> tuple[str, dict[str, Any]]:
     try:
         # Do not block on a pipe.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8-sig") as opened:

@@ -13,6 +13,7 @@ from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
 from cloudconsole.cli.paths import profiles_file
 from cloudconsole.spec.console_url import normalise_base_url
+from cloudconsole.spec.i18n import Text
 
 if TYPE_CHECKING:
     from cloudconsole.cli.query import Query
@@ -26,17 +27,11 @@ def add_connection_flags(
     """Add the options of all commands that call a console; `outputs` are the formats that this one has."""
     group = parser.add_argument_group(translate(messages.CONNECTION_OPTIONS))
 
-    def add(flag: str, metavar: str, help_text: Any, **options: Any) -> argparse.Action:
-        return group.add_argument(flag, metavar=metavar, help=translate(help_text), **options)
-
-    add_completion(add("--profile", "NAME", messages.PROFILE_FLAG), _profile_names)
-    add("--url", "URL", messages.URL_FLAG, type=_url)
-    add("--region", "URL", messages.REGION_FLAG)
-    add("--username", "NAME", messages.USERNAME_FLAG)
-    add("--password-file", "FILE", messages.PASSWORD_FILE_FLAG, type=Path)
-    add("--ca-file", "FILE", messages.CA_FILE_FLAG, type=Path)
+    profile = group.add_argument("--profile", metavar="NAME", help=translate(messages.PROFILE_FLAG))
+    add_completion(profile, profile_names)
+    add_account_flags(group)
     group.add_argument("--insecure", action="store_true", help=translate(messages.INSECURE_FLAG))
-    add("--timeout", "SECONDS", messages.TIMEOUT_FLAG, type=seconds)
+    group.add_argument("--timeout", metavar="SECONDS", type=seconds, help=translate(messages.TIMEOUT_FLAG))
     if outputs:
         group.add_argument("-o", "--output", choices=outputs, help=translate(messages.OUTPUT_FLAG))
         selection = group.add_mutually_exclusive_group()
@@ -47,6 +42,19 @@ def add_connection_flags(
         group.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
     group.add_argument("-v", "--verbose", action="store_true", help=translate(messages.VERBOSE_FLAG))
     group.add_argument("--debug", action="store_true", help=translate(messages.DEBUG_FLAG))
+
+
+def add_account_flags(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say which console and account to use, as a profile can."""
+
+    def add(flag: str, metavar: str, help_text: Text, **options: Any) -> None:
+        group.add_argument(flag, metavar=metavar, help=translate(help_text), **options)
+
+    add("--url", "URL", messages.URL_FLAG, type=_url)
+    add("--region", "URL", messages.REGION_FLAG)
+    add("--username", "NAME", messages.USERNAME_FLAG)
+    add("--password-file", "FILE", messages.PASSWORD_FILE_FLAG, type=Path)
+    add("--ca-file", "FILE", messages.CA_FILE_FLAG, type=Path)
 
 
 def split_leading_options(words: Sequence[str]) -> tuple[list[list[str]], list[str]]:
@@ -112,7 +120,7 @@ def _columns(text: str) -> list[str]:
     return names
 
 
-def _profile_names() -> list[str]:
+def profile_names() -> list[str]:
     try:
         return list(read_profiles(profiles_file()).named)
     except UsageError:

@@ -92,6 +92,50 @@ DEBUG_FLAG: Final = Text(
 )
 SHELL_ARGUMENT: Final = Text("bash, zsh or fish", "bash、zsh 或 fish")
 
+PROFILE_VERB_ARGUMENT: Final = Text(
+    "list; show the selected one or NAME; use NAME by default; add NAME with these options; remove NAME",
+    "list 列出；show 显示所选或 NAME；use 默认选用 NAME；add 以下列选项添加 NAME；remove 删除 NAME",
+)
+PROFILE_NAME_ARGUMENT: Final = Text("name of a profile", "配置名")
+PROFILE_OPTIONS: Final = Text("what profile add saves", "profile add 所保存的内容")
+PROFILE_OUTPUT_FLAG: Final = Text(
+    "output format of list and show; with add, that of commands with the profile",
+    "list 与 show 的输出形式；与 add 同用时，为使用此配置的命令的输出形式",
+)
+PROFILE_LANG_FLAG: Final = Text(
+    "language; with add, also that of commands with the profile", "语言；与 add 同用时，也是使用此配置的命令的语言"
+)
+
+# Profiles
+
+ONLY_WITH_ADD: Final = Text(
+    "account options are for profile add only; to change a profile, edit the file, or remove and add it",
+    "账户选项只用于 profile add；若要修改配置，请编辑文件，或删除后重新添加",
+)
+PROFILE_NAME_REQUIRED: Final = Text("name a profile", "请给出配置名")
+PROFILE_NEEDS_URL: Final = Text("profile add requires --url", "profile add 需要 --url")
+PASSWORD_FILE_NEEDS_USERNAME: Final = Text(
+    "--password-file belongs to one account: pass --username too",
+    "--password-file 只用于一个账户：请同时给出 --username",
+)
+PROFILE_EXISTS: Final = Text("profile '{name}' already exists in {file}", "{file} 中已有配置“{name}”")
+INVALID_PROFILE_NAME: Final = Text("a profile's name must have visible characters only", "配置名只能由可见字符组成")
+NO_PROFILE_SELECTED: Final = Text(
+    "no profile is selected: name one, or select one with profile use",
+    "未选用配置：请给出配置名，或用 profile use 选用",
+)
+CANNOT_EDIT: Final = Text(
+    "{file}: not changed, because its layout is unusual: edit it by hand", "{file}：写法特殊，未作修改：请自行编辑"
+)
+PROFILE_ADDED: Final = Text("added profile {name} to {file}", "已添加配置 {name}：{file}")
+PROFILE_USED: Final = Text("commands use profile {name} by default", "命令默认使用配置 {name}")
+PROFILE_REMOVED: Final = Text("removed profile {name} from {file}", "已删除配置 {name}：{file}")
+DEFAULT_PROFILE_REMOVED: Final = Text(
+    "removed profile {name} from {file}; there is no default profile now", "已删除配置 {name}：{file}；现在没有默认配置"
+)
+PROFILE_NAME: Final = Text("name", "名称")
+PROFILE_DEFAULT: Final = Text("default", "默认")
+
 # Invalid input
 
 MUST_BE_URL: Final = Text(

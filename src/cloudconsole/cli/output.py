@@ -21,7 +21,7 @@ from cloudconsole.spec.csv_lines import csv_line
 from cloudconsole.spec.text_escaping import escape, escape_json, format_cell
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.config import Settings
+    from cloudconsole.cli.config import OutputSettings
     from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import Console
 
@@ -46,9 +46,9 @@ def print_json(value: Any) -> None:
     stdout.write(f"{msgspec.json.format(_json(value), indent=2)}\n")
 
 
-def print_json_line(settings: "Settings", data: Any) -> None:
+def print_json_line(settings: "OutputSettings", data: Any) -> None:
     """Print data, or what a query selects of it, as one line of a stream."""
-    query = settings.output.query
+    query = settings.query
     stdout.write(f"{_json(query(data) if query else data)}\n")
     stdout.flush()
 
@@ -132,9 +132,9 @@ class Table(NamedTuple):
     """Whether it is one record, shown as name-value pairs."""
 
 
-def show(settings: "Settings", data: Callable[[], Any], table: Callable[[], Table]) -> None:
+def show(settings: "OutputSettings", data: Callable[[], Any], table: Callable[[], Table]) -> None:
     """Print a command's data or table, as its options ask for."""
-    form, columns, _ = settings.output
+    form, columns, _ = settings
     if form not in TABLE_OUTPUTS:
         print_data(settings, data())
         return
@@ -142,9 +142,9 @@ def show(settings: "Settings", data: Callable[[], Any], table: Callable[[], Tabl
     printers[form](select_columns(table(), columns))
 
 
-def print_data(settings: "Settings", data: Any) -> None:
+def print_data(settings: "OutputSettings", data: Any) -> None:
     """Print data, or what a query selects of it, in a format for data."""
-    form, _, query = settings.output
+    form, _, query = settings
     value = query(data) if query else data
     if form == "yaml":
         stdout.write("".join(f"{line}\n" for line in yaml_lines(value, _json)))
@@ -174,7 +174,7 @@ class OutputView(NamedTuple):
 
 def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
     def command(call: "ConsoleSession") -> None:
-        show(call.settings, lambda: call.do(view.data), lambda: call.do(view.table))
+        show(call.settings.output, lambda: call.do(view.data), lambda: call.do(view.table))
 
     return run_command(arguments, command)
 

@@ -64,7 +64,7 @@ def _fetch_again(call: "ConsoleSession", fetch: "Callable[[Console], T]", interv
 def _stream(call: "ConsoleSession", fetch: "Callable[[Console], Any]", interval: float) -> NoReturn:
     data: Any = _first(call, fetch, interval)
     while True:
-        output.print_json_line(call.settings, data)
+        output.print_json_line(call.settings.output, data)
         while isinstance(data := _fetch_again(call, fetch, interval), str):
             print_error(data)
 

@@ -48,4 +48,4 @@ def _list(call: "ConsoleSession") -> None:
         ),
         Field("purpose", translate(messages.PURPOSE), attrgetter("purpose")),
     ]
-    show(call.settings, lambda: [each._asdict() for each in listed], lambda: Table(fields, listed))
+    show(call.settings.output, lambda: [each._asdict() for each in listed], lambda: Table(fields, listed))

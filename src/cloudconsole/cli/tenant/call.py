@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_USAGE
 
     def command(call: "ConsoleSession") -> None:
-        output.print_data(call.settings, call.do(lambda console: console.call(arguments.action, **fields)))
+        output.print_data(call.settings.output, call.do(lambda console: console.call(arguments.action, **fields)))
 
     return run_command(arguments, command)
 

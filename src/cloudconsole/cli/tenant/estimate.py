@@ -19,7 +19,7 @@ from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.cli.terraform_plans import Item, Plan, is_plan, read_plan
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.config import Settings
+    from cloudconsole.cli.config import OutputSettings
     from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import Estimate
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def command(call: "ConsoleSession") -> int:
         estimate = call.do(lambda console: console.estimate(plan.items, arguments.hours)) if plan.items else None
-        _show(estimate, plan, call.settings)
+        _show(estimate, plan, call.settings.output)
         if estimate is None:
             return EXIT_FAILED if plan.unknown else EXIT_OK
         return EXIT_OK if estimate.fits and estimate.total is not None and not plan.unknown else EXIT_FAILED
@@ -99,8 +99,8 @@ def _json(file: str) -> Any:
         raise UsageError(f"{file}: {translate(messages.NOT_JSON)}") from None
 
 
-def _show(estimate: "Estimate | None", plan: Plan, settings: "Settings") -> None:
-    form, columns, _ = settings.output
+def _show(estimate: "Estimate | None", plan: Plan, settings: "OutputSettings") -> None:
+    form, columns, _ = settings
     if form not in TABLE_OUTPUTS:
         output.print_data(settings, (estimate.raw if estimate else {"items": []}) | {"unknown": plan.unknown})
         return

@@ -85,4 +85,4 @@ def _print(call: "ConsoleSession", state: str, region: "Fact | None" = None) -> 
         ),
         Field(None, translate(messages.SOURCE), attrgetter("source")),
     ]
-    show(settings, lambda: {fact.name: fact.value for fact in facts}, lambda: Table(fields, facts))
+    show(settings.output, lambda: {fact.name: fact.value for fact in facts}, lambda: Table(fields, facts))
