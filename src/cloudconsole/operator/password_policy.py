@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Final
 
+from cloudconsole.core.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.messages import Message
 
@@ -71,6 +72,8 @@ def read_password_file(file: Path) -> str:
         # Opening a pipe or a device could block forever.
         if not stat.S_ISREG(file.stat().st_mode):
             raise ValueError("is not a file")
+        if everyone_can_write(file):
+            raise ValueError(WRITABLE_BY_EVERYONE)
         with file.open("rb") as opened:
             password = read_password(opened)
     except OSError as error:

@@ -106,6 +106,15 @@ def test_rejected_init_creates_nothing(
     assert not (tmp_path / "new").exists()
 
 
+def test_password_file_that_everyone_can_write_is_rejected(cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("long enough, too")
+    (tmp_path / "secret").chmod(0o602)
+    done = cloudconsole("init", "--data", tmp_path / "new", "--password-file", tmp_path / "secret")
+    assert done.code == 1
+    assert done.err.startswith(f"cloudconsole: {tmp_path / 'secret'} can be written by every user of this machine: ")
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.fixture
 def load_sample(tmp_path: Path) -> Callable[[], Settings]:
     """Load the sample into an empty store, as `serve` does."""

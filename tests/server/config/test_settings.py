@@ -302,6 +302,15 @@ def test_file_that_is_not_toml_is_rejected_in_one_line(content: bytes, message: 
     assert "\n" not in error
 
 
+def test_file_that_everyone_can_write_is_rejected(file: Path) -> None:
+    file.write_text("port = 1")
+    file.chmod(0o646)
+    error = load_error({}, config=str(file))
+    assert error == f"--config: {file} can be written by every user of this machine: run chmod o-w on it"
+    file.chmod(0o664)
+    assert load_settings({}, {"config": str(file)}).port == 1
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [

@@ -104,6 +104,9 @@ def test_unreadable_password_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "password").write_bytes(b"\xff\xfe")
     with pytest.raises(StoreError, match="is not UTF-8 text"):
         Dsn(LOCAL, tmp_path / "password").conninfo()
+    (tmp_path / "password").chmod(0o602)
+    with pytest.raises(StoreError, match="can be written by every user of this machine"):
+        Dsn(LOCAL, tmp_path / "password").conninfo()
 
 
 @pytest.mark.parametrize("given", ["postgresql://h/d?no_such=1", "postgresql://[::1/d", "host='", "nonsense"])

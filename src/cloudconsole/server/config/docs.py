@@ -24,7 +24,8 @@ _DOCUMENT_HEAD: Final = f"""\
 Precedence, lowest to highest: default, settings file, environment variable, flag. The setting `public_origin` is the
 variable `CLOUDCONSOLE_PUBLIC_ORIGIN` and the flag `--public-origin`.
 
-The settings file is TOML, given with `{CONFIG_FLAG} FILE` or `{CONFIG_VARIABLE}`; there is no default location.
+The settings file is TOML, given with `{CONFIG_FLAG} FILE` or `{CONFIG_VARIABLE}`; there is no default location. It and
+password files must not be writable by every user of the machine.
 `cloudconsole serve --print-config > cloudconsole.toml` writes [a sample](cloudconsole.toml) with all defaults. Lists
 are arrays in the file and comma-separated elsewhere. Paths are relative to the working directory.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cloudconsole.core.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 from cloudconsole.server.config.settings import (
     CLIENT_VARIABLES,
     CONFIG_FLAG,
@@ -23,11 +24,15 @@ from cloudconsole.server.config.types import FILE
 def read_settings_file(file: Path) -> dict[str, Any]:
     """Parse the file without validation; raise ValueError with a one-line reason that names the file."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        if everyone_can_write(file):
+            raise ValueError(f"{file} {WRITABLE_BY_EVERYONE}")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise ValueError(f"{file}: {problem.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{file}: not UTF-8 text") from None
+    try:
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"{file}: not TOML: {problem}") from None
 

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from cloudconsole.core.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 from cloudconsole.store.base import BUSY_SECONDS, StoreError
 
 Parameters = dict[str, str]
@@ -135,6 +136,8 @@ def _is_local(host: str) -> bool:
 
 def _read_password(file: Path) -> str:
     try:
+        if everyone_can_write(file):
+            raise StoreError(f"database_password_file: {file} {WRITABLE_BY_EVERYONE}")
         return file.read_text("utf-8").rstrip("\r\n")
     except OSError as problem:
         raise StoreError(f"database_password_file: {file} cannot be read: {problem.strerror}") from problem
