@@ -29,10 +29,10 @@ export function hourlyRate(row, prices) {
 }
 
 function termsOf(row, prices) {
-  const inForce = prices.filter(({ res_type: kind, in_force: isInForce }) => kind === row.res_type && isInForce);
-  const types = new Set(inForce.map(({ type }) => type));
+  const present = prices.filter(({ res_type: kind, in_force: isInForce }) => kind === row.res_type && isInForce);
+  const types = new Set(present.map(({ type }) => type));
   const found = [null, ...types]
-    .map((type) => (UNITS[row.res_type] ?? []).map((unit) => termOf(row, unit, type, inForce)).filter(Boolean))
+    .map((type) => (UNITS[row.res_type] ?? []).map((unit) => termOf(row, unit, type, present)).filter(Boolean))
     .find((terms) => terms.length > 0 && compare(sum(terms.map(cost)), row.unit_price) === 0);
   // The price of one load balancer needs no explanation.
   return found?.some(({ unit }) => unit !== "each") ? found : null;
