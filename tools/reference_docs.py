@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.runner import EXTENDED, INTERFACE
+from cloudconsole.conformance.runner import CONNECTION, EXTENDED, EXTENSIONS, INTERFACE
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.html import (
     FieldRow,
@@ -118,6 +118,11 @@ INTERFACE_HEAD: Final = """\
 
 By section of the interface specification.
 """
+EXTENSIONS_CHECKS_HEAD: Final = """\
+## Added by `--profile extensions`
+
+Checks of [extensions](../guide/extensions.md) that the console lists.
+"""
 CONSOLE_HEAD: Final = """\
 ## Added by `--suite all`
 
@@ -126,7 +131,8 @@ By page and section of this documentation; `api` is [HTTP API](../guide/http-api
 
 
 def conformance_page() -> str:
-    parts = [HEAD, INTERFACE_HEAD, *_sections(INTERFACE), CONSOLE_HEAD, *_sections(EXTENDED)]
+    parts = [HEAD, INTERFACE_HEAD, *_sections(INTERFACE + CONNECTION), EXTENSIONS_CHECKS_HEAD, *_sections(EXTENSIONS)]
+    parts += [CONSOLE_HEAD, *_sections(EXTENDED)]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -10,7 +10,6 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -76,7 +75,7 @@ def test_our_own_console_passes_every_check_and_is_not_changed(server: RunningSe
         assert not re.search("console-demo|console-other|[0-9a-f]{32}", Path(file).read_text())
     eventually(lambda: len(logged_requests(server)) >= requests + report["requests"])
     sent = logged_requests(server)[requests:]
-    assert len(sent) == report["requests"] < 200
+    assert len(sent) == report["requests"] < 400
     assert sum((entry["action"], entry["status"]) == ("login", 401) for entry in sent) == 2
     assert stored(server) == before
 
@@ -180,24 +179,6 @@ class TestMisbehavingServers:
             is_over.set()
         assert (process.returncode, error) == (exit_code, "")
         assert [each.path for each in scripted.requests] == ["/api/", "/auth/login/", "/api/", "/auth/logout/"]
-
-    def test_signal_before_a_coroutine_starts_causes_no_warning(self) -> None:
-        program = """
-            import signal
-            from cloudconsole.cli.conformance import Terminated, _terminating_cleanly
-
-            async def step(): ...
-
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            try:
-                with _terminating_cleanly():
-                    cut_off = step()
-                    signal.raise_signal(signal.SIGTERM)
-            except Terminated:
-                del cut_off
-        """
-        done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=True)
-        assert done.stderr == ""
 
     @pytest.mark.parametrize(("base", "reason"), [(NOWHERE, "Connection refused"), ("http://console.invalid", ".+")])
     def test_unreachable_server_is_a_one_line_error(self, base: str, reason: str, tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
+from cloudconsole.conformance.assertions import CheckSkipped
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.client import Account, Sender, Target
+from cloudconsole.conformance.client import Account, Sender, Target, framed
+from cloudconsole.conformance.connection import Connection, Received
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.runner import PROFILES, Result, run_checks
 from cloudconsole.server.app import Console
@@ -22,20 +25,32 @@ from tests.harness import FakeClock
 DEMO, OTHER = Account("demo", "console-demo"), Account("other", "console-other")
 DOMAINS = ("206813", "206814")
 BASE = "http://127.0.0.1:8000"
+NO_CONNECTION = "there is no connection"
 
 
 class InProcessSender(Sender):
-    """Sends requests to an ASGI application without a socket; an application may be bound to a runner's event loop."""
+    """Sends requests to an ASGI application without a connection, in the event loop of a runner."""
 
-    def __init__(self, application: Any, base: str, accounts: Mapping[str, str], runner: asyncio.Runner | None) -> None:
+    def __init__(self, application: Any, base: str, accounts: Mapping[str, str], runner: asyncio.Runner) -> None:
         super().__init__(base, accounts)
-        self._transport = httpx2.ASGITransport(application)  # type: ignore[assignment]
-        self._is_shared = runner is not None
-        self._runner = runner or self._runner
+        self._transport = httpx2.ASGITransport(application)
+        self._runner = runner
 
-    def __exit__(self, *error: object) -> None:
-        if not self._is_shared:
-            super().__exit__(*error)
+    def connect(self, method: str, path: str, body: bytes = b"") -> Connection:
+        raise CheckSkipped(NO_CONNECTION)
+
+    def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Received:
+        self.limits.spend(method, path, body)
+        pairs = framed(urlsplit(self.base).netloc, method, headers, len(body))
+        request = httpx2.Request(method, self.base + path, headers=pairs, content=body)
+
+        async def exchange() -> Received:
+            response = await self._transport.handle_async_request(request)
+            content = await response.aread()
+            lines = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw)
+            return Received(response.status_code, tuple(lines), content)
+
+        return self._runner.run(exchange())
 
 
 class RunResult(NamedTuple):
@@ -69,7 +84,7 @@ def run_kit(
     accounts = dict(account for account in (target.account, target.other) if account)
     sending = (
         InProcessSender(application, target.base, accounts, runner)
-        if application
+        if application and runner
         else Sender(target.base, accounts, timeout=timeout)
     )
     with sending as sender:

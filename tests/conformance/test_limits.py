@@ -27,7 +27,7 @@ class TestRunLimits:
         run_limits.reserved_logouts = 9
         for _ in range(MAX_REQUESTS - 9):
             run_limits.spend("GET", "/api/", b"")
-        with pytest.raises(LimitExceeded, match="the limit of 199 requests"):
+        with pytest.raises(LimitExceeded, match="the limit of 399 requests"):
             run_limits.spend("GET", "/api/", b"")
         run_limits.begin_logouts()
         for _ in range(9):

@@ -116,5 +116,7 @@ def test_note_contains_no_password(faulty_server: FaultyServer, fault: Fault) ->
 def test_a_cookie_in_a_broken_head_is_not_quoted() -> None:
     head = HEAD + b"Set-Cookie: csrftoken=abcdefghijklmnop\0\r\nContent-Length: 0\r\n\r\n"
     with raw_server(send_bytes(head)) as base:
-        note = run_kit(target_at(base), only=["session.opens"]).results["session.opens"].note
-    assert note == "the response is not HTTP or is incomplete"
+        note = (
+            run_kit(target_at(base), only=["session.opens", "connection.answered"]).results["connection.answered"].note
+        )
+    assert note == "GET /api/ (in session.opens): the response is not HTTP or is incomplete"

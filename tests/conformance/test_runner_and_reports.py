@@ -9,7 +9,8 @@ import pytest
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
 from cloudconsole.conformance.checks import Check, Level
-from cloudconsole.conformance.client import NoResponse, Sender
+from cloudconsole.conformance.client import Sender
+from cloudconsole.conformance.connection import NoResponse, Unreachable
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.limits import LimitExceeded
 from cloudconsole.conformance.reports import Run, ending, json_report, junit_report, line
@@ -40,7 +41,8 @@ class TestRunner:
             (None, "passed", "seen"),
             (CheckFailed("not so"), "failed", "not so"),
             (CheckSkipped("nothing there"), "skipped", "nothing there"),
-            (NoResponse("no whole answer"), "failed", "no whole answer"),
+            (NoResponse("cut off"), "skipped", "because connection.answered failed: cut off"),
+            (Unreachable("refused"), "skipped", "because connection.alive failed: refused"),
             (NotJson("there is no body"), "failed", "the body is not JSON: there is no body"),
             (LimitExceeded("not asked"), "skipped", "not asked"),
             (KeyError("data"), "failed", "unexpected response: KeyError: 'data'"),

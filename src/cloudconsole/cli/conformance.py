@@ -6,7 +6,6 @@ import signal
 import ssl
 import stat
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,7 +19,8 @@ from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.conformance import reports
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.client import Account, Sender, Target, Unreachable
+from cloudconsole.conformance.client import Account, Sender, Target
+from cloudconsole.conformance.connection import Unreachable
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.reports import Run, json_report, junit_report, show_ending, show_live
 from cloudconsole.conformance.runner import PROFILES, Result, run_checks
@@ -202,8 +202,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-class Terminated(Exception):
-    """SIGTERM was received."""
+class Terminated(BaseException):
+    """SIGTERM was received; like KeyboardInterrupt, no check may catch it."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -224,27 +224,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _terminating_cleanly() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that sessions are logged out."""
-    is_terminated = False
+    """Raise `Terminated` at SIGTERM, so that sessions are logged out."""
 
-    def interrupt(*_: object) -> None:
-        nonlocal is_terminated
-        is_terminated = True
-        # SIGINT ends the current request cleanly, but shells make background jobs ignore it.
-        if callable(signal.getsignal(signal.SIGINT)):
-            signal.raise_signal(signal.SIGINT)
-        else:
-            # Python would warn if this hits a coroutine that has not started.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            raise KeyboardInterrupt
+    def terminate(*_: object) -> None:
+        raise Terminated
 
-    previous = signal.signal(signal.SIGTERM, interrupt)
+    previous = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
-    except KeyboardInterrupt:
-        if is_terminated:
-            raise Terminated from None
-        raise
     finally:
         signal.signal(signal.SIGTERM, previous)
 

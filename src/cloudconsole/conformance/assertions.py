@@ -16,6 +16,13 @@ class CheckSkipped(Exception):
     """The check cannot be made; the message says why."""
 
 
+class CausedBy(CheckSkipped):
+    """The console does not meet the check, for a reason that another check reports."""
+
+    def __init__(self, check: str, reason: str) -> None:
+        super().__init__(f"because {check} failed: {reason}")
+
+
 def check(condition: object, reason: str) -> None:
     """Fail with this reason unless the condition is true."""
     if not condition:

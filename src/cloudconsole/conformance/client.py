@@ -3,18 +3,16 @@
 `cloudconsole.client` would hide what the suite examines: it retries, logs in again and rejects invalid responses.
 """
 
-import asyncio
 import json
-import os
 import ssl
 import time
 from collections.abc import Mapping
-from time import monotonic
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
+from cloudconsole.conformance.connection import Connection, Deadline, NoResponse, Received
 from cloudconsole.conformance.limits import LOGIN_PATH, RunLimits
 from cloudconsole.conformance.redaction import Secrets
 from cloudconsole.conformance.responses import BUSY, RawResponse
@@ -23,7 +21,6 @@ from cloudconsole.spec.console_url import normalise_base_url
 from cloudconsole.spec.operations import FORM, JSON
 from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
-MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 MAX_RECORDED_BYTES: Final = 16 * 1024 * 1024
 """Total bytes of responses recorded for checks of all responses; later ones are not recorded."""
 MAX_WAIT: Final = 5
@@ -32,16 +29,20 @@ MAX_TOTAL_WAIT: Final = 60
 """Maximum seconds of waiting in a run."""
 
 
-class NoResponse(Exception):
-    """No complete HTTP response; the message says why."""
+class Loss(NamedTuple):
+    """A request without a complete response."""
 
-
-class Unreachable(NoResponse):
-    """Nothing listens at the address, or its certificate is not trusted."""
+    request: str
+    check: str
+    """ID of the check that sent it."""
+    problem: NoResponse
 
 
 class Sender:
-    """Context manager that sends requests to one base URL."""
+    """Context manager that sends requests to one base URL, each on a connection of its own.
+
+    A kept-alive connection that the server closes would look like an error.
+    """
 
     def __init__(
         self, base: str, accounts: Mapping[str, str], *, verify: ssl.SSLContext | bool = True, timeout: float = 10.0
@@ -50,23 +51,22 @@ class Sender:
         self.base = base
         self.limits = RunLimits(accounts)
         self.responses: list[tuple[str, RawResponse]] = []
+        self.losses: list[Loss] = []
         self.secrets = Secrets(accounts.values())
+        self.check = ""
+        """ID of the check that is being made."""
         self._recorded = 0
         self._waited = 0
         self._timeout = timeout
-        self._runner = asyncio.Runner()
-        # One connection per request: a kept-alive one that the server closes would look like an error.
-        pool_limits = httpx2.Limits(max_keepalive_connections=0)
+        self._prefix = urlsplit(base).path.rstrip("/")
         # Loading CA certificates takes longer than many requests.
-        verified = verify if base.startswith("https:") else False
-        self._transport = httpx2.AsyncHTTPTransport(verify=verified, trust_env=False, limits=pool_limits)
+        self._context = httpx2.create_ssl_context(verify=verify, trust_env=False) if is_https(base) else None
 
     def __enter__(self) -> "Sender":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._runner.run(self._transport.aclose())
-        self._runner.close()
+        return
 
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> RawResponse:
         """Send a request; if the server is busy and sends Retry-After, wait and send it once more."""
@@ -78,18 +78,19 @@ class Sender:
             response = self._send(method, path, headers, body)
         return response
 
-    def _may_wait(self, seconds: int) -> bool:
-        return (
-            seconds <= MAX_WAIT and self._waited + seconds <= MAX_TOTAL_WAIT and seconds < self.limits.remaining_seconds
-        )
-
-    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
+    def connect(self, method: str, path: str, body: bytes = b"") -> Connection:
+        """Open a connection for a request that the caller sends, and count the request."""
         self.limits.spend(method, path, body)
-        try:
-            response = self._runner.run(self._exchange(method, path, headers, body))
-        except NoResponse:
-            self.limits.unanswered += 1
-            raise
+        total = min(2 * self._timeout, self.limits.remaining_seconds)
+        return Connection(self.base, self._context, Deadline(self._timeout, total))
+
+    def target(self, path: str) -> str:
+        """Return the request target of a path."""
+        return f"{self._prefix}{path}"
+
+    def record(self, method: str, path: str, received: Received) -> RawResponse:
+        """Record a response for checks of all responses."""
+        response = RawResponse(received.status, received.headers, received.body, is_login=path == LOGIN_PATH)
         self.limits.unanswered = 0
         self._recorded += len(response.body)
         if self._recorded <= MAX_RECORDED_BYTES:
@@ -99,56 +100,38 @@ class Sender:
                 self.secrets.add_cookie(cookie.value)
         return response
 
-    async def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
-        began, remaining = monotonic(), self.limits.remaining_seconds
-        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), min(self._timeout, remaining))
-        pairs = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
-        try:
-            request = httpx2.Request(
-                method, self.base + path, headers=pairs, content=body or None, extensions={"timeout": timeouts}
-            )
-            async with asyncio.timeout(min(2 * self._timeout, remaining)):
-                response = await self._transport.handle_async_request(request)
-                try:
-                    content = await _read(response)
-                finally:
-                    await response.aclose()
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as problem:
-            raise Unreachable(f"could not connect: {_cause(problem)}") from problem
-        except (httpx2.TimeoutException, TimeoutError) as problem:
-            raise NoResponse(f"no complete response within {monotonic() - began:.0f} s") from problem
-        except httpx2.RemoteProtocolError as problem:
-            # The library's message quotes the response, possibly a cookie.
-            raise NoResponse("the response is not HTTP or is incomplete") from problem
-        except (httpx2.TransportError, OSError) as problem:
-            raise NoResponse(f"the connection was lost: {_cause(problem)}") from problem
-        pairs_received = tuple(
-            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw
+    def record_loss(self, method: str, path: str, problem: NoResponse) -> None:
+        self.limits.unanswered += 1
+        self.losses.append(Loss(f"{method} {path}", self.check, problem))
+
+    def _may_wait(self, seconds: int) -> bool:
+        return (
+            seconds <= MAX_WAIT and self._waited + seconds <= MAX_TOTAL_WAIT and seconds < self.limits.remaining_seconds
         )
-        return RawResponse(response.status_code, pairs_received, content, is_login=path == LOGIN_PATH)
+
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
+        try:
+            received = self._exchange(method, path, headers, body)
+        except NoResponse as problem:
+            self.record_loss(method, path, problem)
+            raise
+        return self.record(method, path, received)
+
+    def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Received:
+        with self.connect(method, path, body) as connection:
+            pairs = framed(connection.host, method, headers, len(body))
+            connection.send_request(method, self.target(path), pairs, body)
+            return connection.read_response()
 
 
-async def _read(response: httpx2.Response) -> bytes:
-    parts, size = [], 0
-    async for part in response.aiter_raw():
-        parts.append(part)
-        size += len(part)
-        if size > MAX_RESPONSE_BYTES:
-            raise NoResponse(f"the response is larger than {MAX_RESPONSE_BYTES // 1024 // 1024} MiB")
-    return b"".join(parts)
+def framed(host: str, method: str, headers: Mapping[str, str], size: int) -> list[tuple[str, str]]:
+    """Return the headers with Host and Content-Length."""
+    length = {"Content-Length": str(size)} if size or method == "POST" else {}
+    return list(({"Host": host} | length | dict(headers)).items())
 
 
-def _cause(problem: BaseException) -> str:
-    """Describe the root cause, preferably with the system's message; outer exceptions only say that it failed."""
-    while cause := problem.__cause__ or problem.__context__:
-        problem = cause
-    if isinstance(problem, BaseExceptionGroup):
-        return _cause(problem.exceptions[0])
-    if isinstance(problem, ssl.SSLCertVerificationError):
-        return f"the certificate is not trusted: {problem.verify_message}"
-    if isinstance(problem, OSError) and problem.errno is not None and problem.errno > 0:
-        return os.strerror(problem.errno)
-    return getattr(problem, "strerror", None) or type(problem).__name__
+def is_https(base: str) -> bool:
+    return base.lower().startswith("https:")
 
 
 BodyForm = Literal["JSON", "form"]
@@ -193,12 +176,16 @@ class ConsoleClient:
         """Return a client with a copy of the jar and some cookies replaced."""
         return ConsoleClient(self._sender, self._region, self.jar | jar, self._logged_in)
 
-    def send(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> RawResponse:
+    def headers(self, headers: Headers | None = None) -> dict[str, str]:
+        """Return the headers of a request, with the cookies."""
         sent: dict[str, str | None] = {"Accept-Encoding": "identity", "User-Agent": "cloudconsole-conformance"}
         if self.jar:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.jar.items())
         sent |= headers or {}
-        given = {name: value for name, value in sent.items() if value is not None}
+        return {name: value for name, value in sent.items() if value is not None}
+
+    def send(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> RawResponse:
+        given = self.headers(headers)
         is_login = (method, path) == ("POST", LOGIN_PATH)
         try:
             response = self._sender.send(method, path, given, body)

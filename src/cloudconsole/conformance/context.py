@@ -16,12 +16,11 @@ from cloudconsole.conformance.client import (
     BodyForm,
     ClientsBySession,
     ConsoleClient,
-    NoResponse,
     Sender,
     Target,
-    Unreachable,
     WorkingCall,
 )
+from cloudconsole.conformance.connection import NoResponse, Unreachable
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import (
     RawResponse,
@@ -112,12 +111,14 @@ class CallContext:
 
     def success(self, action: str) -> WorkingCall:
         """Return a successful call of an action, in the first body form that succeeds."""
-        failures, rate_limited = [], None
+        failures: list[str] = []
+        losses: list[NoResponse] = []
+        rate_limited = None
         for form in FORMS:
             try:
                 response = self.response_to(action, form)
             except NoResponse as problem:
-                failures.append(f"{form}: {problem}")
+                losses.append(problem)
                 continue
             if is_success(response):
                 working = WorkingCall(action, form, self.fields(action), response)
@@ -127,6 +128,8 @@ class CallContext:
             failures.append(f"{form}: {describe_response(response)}")
         if rate_limited is not None:
             check_not_busy(rate_limited)
+        if not failures:
+            raise losses[0]
         raise CheckFailed("; ".join(failures))
 
     def successes(self, action: str) -> list[WorkingCall]:
@@ -145,10 +148,8 @@ class CallContext:
         """Return a successful call of each action that has one; fail if there are none."""
         results = []
         for action in ACTION_NAMES:
-            try:
+            with suppress(CheckFailed, CheckSkipped, NoResponse):
                 results.append(self.success(action))
-            except (CheckFailed, CheckSkipped):
-                continue
         if not results:
             raise CheckFailed("no action was successful")
         return results

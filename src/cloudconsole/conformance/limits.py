@@ -9,7 +9,8 @@ from urllib.parse import parse_qs
 
 from cloudconsole.conformance.assertions import CheckSkipped
 
-MAX_REQUESTS: Final = 199
+MAX_REQUESTS: Final = 399
+"""All checks of a conforming console need about two thirds of it, those of the interface an eighth."""
 MAX_WRONG_LOGINS: Final = 2
 MAX_UNANSWERED: Final = 3
 """Consecutive requests without a response before the run stops sending: each would wait for its timeout."""

@@ -7,12 +7,12 @@ from typing import Final, Literal, NamedTuple
 from cloudconsole.conformance import extensions
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.client import NoResponse
+from cloudconsole.conformance.connection import NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended import calls as extended_calls
 from cloudconsole.conformance.extended import csrf, envelope, http, login, values
 from cloudconsole.conformance.extended import session as extended_session
-from cloudconsole.conformance.interface import calls, errors, payloads, session
+from cloudconsole.conformance.interface import calls, connection, errors, payloads, session
 from cloudconsole.conformance.redaction import redact
 from cloudconsole.conformance.responses import NotJson
 
@@ -33,11 +33,13 @@ EXTENDED: Final[tuple[Check, ...]] = (
 )
 
 EXTENSIONS: Final[tuple[Check, ...]] = tuple(extensions.checks)
+CONNECTION: Final[tuple[Check, ...]] = tuple(connection.checks)
+"""Interface checks of all requests of the run, so the last ones."""
 
 PROFILES: Final = {
-    "interface": INTERFACE,
-    "extensions": INTERFACE + EXTENSIONS,
-    "all": INTERFACE + EXTENDED + EXTENSIONS,
+    "interface": INTERFACE + CONNECTION,
+    "extensions": INTERFACE + EXTENSIONS + CONNECTION,
+    "all": INTERFACE + EXTENDED + EXTENSIONS + CONNECTION,
 }
 """Selectable profiles: the interface, also the extensions that a console lists, or all behaviour of Cloud Console."""
 
@@ -62,6 +64,7 @@ def run_checks(checks: Iterable[Check], context: CheckContext) -> Iterator[Resul
     outcomes: dict[str, Outcome] = {}
     for check in checks:
         began = monotonic()
+        context.sender.check = check.id
         outcome, note = _run_check(check, context, outcomes)
         outcomes[check.id] = outcome
         yield Result(check, outcome, redact(note, context.sender.secrets), monotonic() - began)
@@ -79,8 +82,8 @@ def _run_check(check: Check, context: CheckContext, outcomes: dict[str, Outcome]
         return "failed", str(reason)
     except NotJson as reason:
         return "failed", f"the body is not JSON: {reason}"
-    except NoResponse as reason:
-        return "failed", str(reason)
+    except NoResponse as problem:
+        return "skipped", str(connection.caused_by(problem))
     except Exception as error:  # noqa: BLE001
         # Continue with the other checks, whatever a server responds.
         return "failed", f"unexpected response: {type(error).__name__}: {error}"

@@ -5,7 +5,8 @@ from contextlib import suppress
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import Account, NoResponse
+from cloudconsole.conformance.client import Account
+from cloudconsole.conformance.connection import NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import (
     allowed_methods,

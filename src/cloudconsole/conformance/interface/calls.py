@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from cloudconsole.conformance.assertions import check, check_no_problems
 from cloudconsole.conformance.checks import Check, CheckGroup
-from cloudconsole.conformance.client import ACTION_NAMES, FORMS, OBJECTS, BodyForm, NoResponse
+from cloudconsole.conformance.client import ACTION_NAMES, FORMS, OBJECTS, BodyForm
+from cloudconsole.conformance.connection import NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.field_types import ARRAY, OBJECT, TEXT, FieldType, is_integer, schema_errors
 from cloudconsole.conformance.interface.session import check_not_served

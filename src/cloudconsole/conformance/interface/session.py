@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import ACTION_NAMES, NoResponse, WorkingCall
+from cloudconsole.conformance.client import ACTION_NAMES, WorkingCall
+from cloudconsole.conformance.connection import NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import RawResponse, ServerBusy, describe_response, is_success_unless_busy
@@ -151,7 +152,7 @@ def _first_failure(console: CheckContext) -> str:
             console.success(action)
         except CheckFailed as reason:
             return f"{action}: {reason}"
-        except CheckSkipped:
+        except (CheckSkipped, NoResponse):
             continue
     return ""
 
