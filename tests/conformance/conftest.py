@@ -14,6 +14,7 @@ from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import Account, Sender, Target, framed
 from cloudconsole.conformance.connection import Connection, Received
 from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.extended import connections, uploads
 from cloudconsole.conformance.runner import PROFILES, Result, run_checks
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
@@ -25,7 +26,7 @@ from tests.harness import FakeClock
 DEMO, OTHER = Account("demo", "console-demo"), Account("other", "console-other")
 DOMAINS = ("206813", "206814")
 BASE = "http://127.0.0.1:8000"
-NO_CONNECTION = "there is no connection"
+OF_CONNECTIONS = {check.id for check in (*connections.checks, *uploads.checks)}
 
 
 class InProcessSender(Sender):
@@ -37,7 +38,7 @@ class InProcessSender(Sender):
         self._runner = runner
 
     def connect(self, method: str, path: str, body: bytes = b"") -> Connection:
-        raise CheckSkipped(NO_CONNECTION)
+        raise CheckSkipped("there is no connection")
 
     def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Received:
         self.limits.spend(method, path, body)
@@ -64,6 +65,10 @@ class RunResult(NamedTuple):
     def unpassed(self) -> dict[str, tuple[str, str]]:
         """The checks that failed or were skipped, with their notes."""
         return {name: each[1:3] for name, each in self.results.items() if each.outcome != "passed"}
+
+    def unpassed_without_connection(self) -> dict[str, tuple[str, str]]:
+        """The same without the checks that need a connection."""
+        return {name: result for name, result in self.unpassed().items() if name not in OF_CONNECTIONS}
 
 
 def target_at(base: str = BASE, **changes: Any) -> Target:

@@ -1,7 +1,7 @@
 """Our own application with an injected fault that changes requests or responses."""
 
 import json
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -44,7 +44,7 @@ class Exchange:
         if self.sent.get("content-type", "").startswith("application/json"):
             try:
                 fields = json.loads(self.body)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return {}
             return fields if isinstance(fields, dict) else {}
         return dict(parse_qsl(self.body.decode("utf-8", "replace"), keep_blank_values=True))
@@ -114,8 +114,7 @@ class Fault(NamedTuple):
     """Changes the response."""
     before: Mutation = unchanged
     """Changes the request."""
-    also_fails: Set[str] = frozenset()
-    """Other checks that fail as a consequence."""
+    scheme: str = "http"
 
 
 class FaultyConsole:

@@ -82,7 +82,7 @@ def remember_any_token(exchange: Exchange) -> None:
 def use_any_token(exchange: Exchange) -> None:
     if exchange.is_login:
         sent, known = exchange.fields.get("csrfmiddlewaretoken"), exchange.cookies.get("csrftoken")
-        if sent != known or sent == "0" * 64:
+        if sent and (sent != known or sent == "0" * 64):
             exchange.send_form(csrfmiddlewaretoken=exchange.memory["token"])
             exchange.cookies = {**exchange.cookies, "csrftoken": exchange.memory["token"]}
 
@@ -110,9 +110,56 @@ def close_later_sessions(exchange: Exchange) -> None:
 
 def lend_cookies(exchange: Exchange) -> None:
     """Use the cookies of another client for requests without any."""
-    if exchange.action and not exchange.cookies and exchange.logins:
+    if exchange.action and not exchange.cookies:
+        _use_last_login(exchange)
+
+
+def accept_made_up_session(exchange: Exchange) -> None:
+    if exchange.action and exchange.cookies.get("sessionid") == f"s{'0' * 48}":
+        _use_last_login(exchange)
+
+
+def _use_last_login(exchange: Exchange) -> None:
+    if exchange.logins:
         cookies = exchange.logins[-1].cookies
         exchange.sent["x-csrftoken"], exchange.cookies = cookies["csrftoken"], cookies
+
+
+def read_last_cookies(exchange: Exchange) -> None:
+    """Read the last of equal-named cookies only."""
+    exchange.cookies = dict(exchange.cookies)
+
+
+def read_first_cookies(exchange: Exchange) -> None:
+    """Read the first of equal-named cookies only."""
+    exchange.sent["cookie"] = "; ".join(reversed(exchange.sent.get("cookie", "").split("; ")))
+    read_last_cookies(exchange)
+
+
+def remember_failed_login(exchange: Exchange) -> None:
+    if exchange.is_login and exchange.status == 401:
+        exchange.memory["ended"] = exchange.cookies.get("sessionid")
+
+
+def end_session_of_failed_login(exchange: Exchange) -> None:
+    if exchange.action and exchange.cookies.get("sessionid") == exchange.memory.get("ended"):
+        exchange.cookies = {}
+
+
+def remember_issued_tokens(exchange: Exchange) -> None:
+    if is_opening(exchange):
+        exchange.memory.setdefault("tokens", set()).add(exchange.set_cookies["csrftoken"])
+
+
+def accept_issued_tokens(exchange: Exchange) -> None:
+    """Accept any token that the console issued, whatever the cookie."""
+    if exchange.action and exchange.sent.get("x-csrftoken") in exchange.memory.get("tokens", ()):
+        exchange.sent["x-csrftoken"] = exchange.cookies.get("csrftoken", "")
+
+
+def accept_header_without_cookie(exchange: Exchange) -> None:
+    if exchange.action and "csrftoken" not in exchange.cookies and "sessionid" in exchange.cookies:
+        exchange.cookies = {**exchange.cookies, "csrftoken": exchange.sent.get("x-csrftoken", "")}
 
 
 def corrupt_token_after_logout(exchange: Exchange) -> None:

@@ -2,40 +2,37 @@
 
 import pytest
 
-from cloudconsole.conformance.runner import EXTENDED, EXTENSIONS, INTERFACE
+from cloudconsole.conformance.runner import PROFILES
 from tests.conformance.conftest import FaultyServer, target_at
-from tests.conformance.extended_faults import FAULTS as EXTENDED_FAULTS
-from tests.conformance.extension_faults import FAULTS as EXTENSION_FAULTS
+from tests.conformance.faults import FAULTS, faults_by_check
 from tests.conformance.faulty_console import Exchange, Fault, Mutation, unchanged
 from tests.conformance.interface_faults import FAULTS as INTERFACE_FAULTS
 from tests.conformance.mutations import cookie, is_logged_in, on, request_header, respond_with
 
-ALL_FAULTS = INTERFACE_FAULTS + EXTENDED_FAULTS + EXTENSION_FAULTS
-OF_ALL_RESPONSES = ("console.cookies.", "console.envelope.", "console.headers.")
-COVERING_CHECKS = ("login.accepted", "console.domain.missing-id")
+OF_ALL_RESPONSES = ("console.cookies.", "console.envelope.", "console.headers.", "console.errors.")
+COVERING_CHECKS = (
+    *("login.accepted", "calls.action-required", "console.domain.missing-id"),
+    *("console.paths.unknown", "console.language"),
+)
 """Checks that cause responses of every kind, for checks that inspect all responses."""
 
 
 def test_without_a_fault_nothing_fails(faulty_server: FaultyServer) -> None:
-    assert faulty_server.run_kit(Fault("none", ""), "all").unpassed() == {}
+    assert faulty_server.run_kit(Fault("none", ""), "all").unpassed_without_connection() == {}
 
 
-@pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_fault_is_caught_by_its_check(faulty_server: FaultyServer, fault: Fault) -> None:
-    """Of the check, its prerequisites and the checks that fail as a consequence, no other may fail."""
+    """No other check may fail; those that the fault prevents are skipped."""
     covering = COVERING_CHECKS if fault.caught_by.startswith(OF_ALL_RESPONSES) else ()
-    run = faulty_server.run_kit(fault, "all", fault.caught_by, *fault.also_fails, *covering)
-    failed = run.failed("must") | run.failed("should")
-    assert fault.caught_by in failed, run.unpassed()
-    assert failed - {fault.caught_by} <= fault.also_fails
-    assert run.failed("info") == set()
+    base = f"{fault.scheme}://127.0.0.1:8000"
+    run = faulty_server.run_kit(fault, "all", fault.caught_by, *covering, base=base, region=f"{base}/v3")
+    failed = run.failed("must") | run.failed("should") | run.failed("info")
+    assert failed == {fault.caught_by}, run.unpassed()
 
 
 def test_every_requirement_has_a_fault() -> None:
-    requirements = {check.id for check in INTERFACE + EXTENDED + EXTENSIONS if check.level != "info"}
-    caught = {fault.caught_by for fault in ALL_FAULTS}
-    # The same check for each action: some have a fault.
-    assert {name for name in requirements - caught if not name.startswith("answers.")} == set()
+    assert {check.id for check in PROFILES["all"] if check.level != "info"} == set(faults_by_check())
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,15 @@ MAX_TOTAL_WAIT: Final = 60
 """Maximum seconds of waiting in a run."""
 
 
+class Recorded(NamedTuple):
+    """A response, for checks of all responses."""
+
+    request: str
+    response: RawResponse
+    check: str
+    """ID of the check that received it."""
+
+
 class Loss(NamedTuple):
     """A request without a complete response."""
 
@@ -50,7 +59,7 @@ class Sender:
         """`timeout` limits each step of a request; the whole request may take twice as long."""
         self.base = base
         self.limits = RunLimits(accounts)
-        self.responses: list[tuple[str, RawResponse]] = []
+        self.responses: list[Recorded] = []
         self.losses: list[Loss] = []
         self.secrets = Secrets(accounts.values())
         self.check = ""
@@ -94,11 +103,19 @@ class Sender:
         self.limits.unanswered = 0
         self._recorded += len(response.body)
         if self._recorded <= MAX_RECORDED_BYTES:
-            self.responses.append((f"{method} {path}", response))
+            self.responses.append(Recorded(f"{method} {path}", response, self.check))
         for cookie in (response.cookie(CSRF_COOKIE), response.cookie(SESSION_COOKIE)):
             if cookie is not None:
                 self.secrets.add_cookie(cookie.value)
         return response
+
+    def receive(self, connection: Connection, method: str, path: str) -> RawResponse:
+        """Read and record the response to a request that the caller sent."""
+        try:
+            return self.record(method, path, connection.read_response())
+        except NoResponse as problem:
+            self.record_loss(method, path, problem)
+            raise
 
     def record_loss(self, method: str, path: str, problem: NoResponse) -> None:
         self.limits.unanswered += 1

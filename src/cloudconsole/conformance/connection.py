@@ -72,6 +72,8 @@ class Connection:
         self._deadline = deadline
         self._parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         self._is_broken = self._is_responding = False
+        self.is_closed = False
+        """Whether the server closed the connection before any byte of a response."""
         default_port = 443 if parts.scheme == "https" else 80
         self._socket = _connect(parts.hostname or "", parts.port or default_port, context, deadline)
 
@@ -80,11 +82,6 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether the server stopped receiving."""
-        return self._is_broken
 
     def send_head(self, method: str, target: str, headers: Iterable[tuple[str, str]]) -> None:
         pairs = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]
@@ -207,8 +204,9 @@ class Connection:
         except TimeoutError:
             raise NoResponse(f"no complete response within {self._deadline.elapsed:.0f} s") from None
         except OSError:
-            return b""
+            received = b""
         self._is_responding |= bool(received)
+        self.is_closed = not self._is_responding
         return received
 
 

@@ -44,6 +44,7 @@ class CallContext:
         """Clients that may have logged in."""
         self.main = self.new_client()
         """The client that opens a session, logs in and calls every action; no check ends its session."""
+        self.failed_checks: set[str] = set()
         self._outcomes: dict[str, Any] = {}
 
     def new_client(self) -> ConsoleClient:
@@ -229,6 +230,21 @@ class CheckContext(CallContext):
             return client, client.login(Account(f"nobody-{token_hex(6)}", "wrong"))
 
         return self.once("wrong login", log_in)
+
+    @property
+    def wrong_password(self) -> tuple[ConsoleClient, RawResponse]:
+        """A client with a session in which a login with a wrong password was tried, as before it, and the response."""
+
+        def log_in() -> tuple[ConsoleClient, RawResponse]:
+            # First: a wrong password of the other account uses up one of the few wrong logins.
+            with suppress(CheckFailed, CheckSkipped, NoResponse):
+                self.other()
+            account = self.target.account
+            client = self._logged_in_as(account)
+            before = client.copy()
+            return before, client.login(account._replace(password=f"{account.password}-wrong"))
+
+        return self.once("wrong password", log_in)
 
     def login_without(self, field: str) -> tuple[ConsoleClient, RawResponse]:
         """Log in with right credentials but without one field."""

@@ -10,7 +10,7 @@ from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.connection import NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended import calls as extended_calls
-from cloudconsole.conformance.extended import csrf, envelope, http, login, values
+from cloudconsole.conformance.extended import connections, csrf, envelope, http, login, responses, uploads, values
 from cloudconsole.conformance.extended import session as extended_session
 from cloudconsole.conformance.interface import calls, connection, errors, payloads, session
 from cloudconsole.conformance.redaction import redact
@@ -26,10 +26,13 @@ EXTENDED: Final[tuple[Check, ...]] = (
     *login.checks,
     *csrf.checks,
     *extended_session.checks,
+    *uploads.checks,
     *extended_calls.checks,
     *values.checks,
     *http.checks,
+    *connections.checks,
     *envelope.checks,
+    *responses.checks,
 )
 
 EXTENSIONS: Final[tuple[Check, ...]] = tuple(extensions.checks)
@@ -67,6 +70,8 @@ def run_checks(checks: Iterable[Check], context: CheckContext) -> Iterator[Resul
         context.sender.check = check.id
         outcome, note = _run_check(check, context, outcomes)
         outcomes[check.id] = outcome
+        if outcome == "failed":
+            context.failed_checks.add(check.id)
         yield Result(check, outcome, redact(note, context.sender.secrets), monotonic() - began)
 
 

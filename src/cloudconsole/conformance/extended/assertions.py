@@ -47,7 +47,7 @@ def console_data(console: CheckContext) -> Any:
 def check_logged_in(response: RawResponse) -> None:
     """Fail unless the login succeeded."""
     check_not_busy(response)
-    check(response.status in (200, 302), describe_response(response))
+    check(200 <= response.status < 300 or response.status == 302, describe_response(response))
 
 
 def check_empty(response: RawResponse, *, after: str) -> None:

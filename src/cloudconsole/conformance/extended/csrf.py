@@ -12,7 +12,7 @@ CSRF = "api: CSRF"
 MADE_UP = "0" * 64
 
 
-@checks.must("console.csrf.missing", CSRF, "login.accepted")
+@checks.must("console.csrf.missing", CSRF, "csrf.header-required")
 def csrf_missing(console: CheckContext) -> None:
     """A call without the header, or without the cookie, is csrf_failed."""
     main = console.main
@@ -23,7 +23,7 @@ def csrf_missing(console: CheckContext) -> None:
     check_rejected(response, CsrfFailed, after="without the cookie")
 
 
-@checks.must("console.csrf.unequal", CSRF, "login.accepted")
+@checks.must("console.csrf.unequal", CSRF, "csrf.header-compared")
 def csrf_unequal(console: CheckContext) -> None:
     """A call whose header differs from the cookie is csrf_failed, even if the console issued the token."""
     for header in (MADE_UP, console.anonymous.token):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cloudconsole.conformance.assertions import check, check_no_problems
+from cloudconsole.conformance.assertions import CheckSkipped, check, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success
@@ -25,6 +25,7 @@ from cloudconsole.spec.operations import JSON
 checks = CheckGroup("console")
 
 ENVELOPE = "api: The envelope"
+ESCAPED: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[0-9][0-9a-f])[0-9a-f]{4}", re.IGNORECASE)
 SUCCESS: Final = {"message", "code", "data"}
 FIELD_ERRORS: Final = {
     error.error
@@ -45,7 +46,7 @@ FIELD_ERRORS: Final = {
 def envelope_success(console: CheckContext) -> None:
     """A success is HTTP 200 and JSON with exactly message, code and data."""
     problems = []
-    for what, response in console.sender.responses:
+    for what, response, _ in console.sender.responses:
         if what.endswith(" /api/") and is_success(response):
             names = set(lenient_envelope(response))
             problems += [f"{what}: {problem}" for problem in _envelope_problems(response)]
@@ -56,7 +57,7 @@ def envelope_success(console: CheckContext) -> None:
 
 @checks.must("console.envelope.refusal", ENVELOPE, "session.opens")
 def envelope_error(console: CheckContext) -> None:
-    """An error is JSON with message, code (the HTTP status), data ({}), error and, for an invalid field, field."""
+    """An error in JSON has message, code (the HTTP status), data ({}), error and, for an invalid field, field."""
     check_no_problems(
         [f"{what}: {problem}" for what, response in _errors(console) for problem in _error_problems(response)]
     )
@@ -77,17 +78,30 @@ def language(console: CheckContext) -> None:
     check(data[0] == data[1], "data varies with the language")
 
 
+@checks.must("console.envelope.unescaped", ENVELOPE, "session.opens")
+def envelope_unescaped(console: CheckContext) -> None:
+    """Text is UTF-8, Chinese text too: no character from U+00A0 on is escaped."""
+    responses = [(what, response.body) for what, response, _ in console.sender.responses]
+    escaped = [f"{what}: {json_line(found[0])}" for what, body in responses if (found := ESCAPED.search(body))]
+    if not escaped and all(body.isascii() for _, body in responses):
+        raise CheckSkipped("no response has such a character")
+    check_no_problems(list(dict.fromkeys(escaped)))
+
+
 def _errors(console: CheckContext) -> Iterator[tuple[str, RawResponse]]:
-    for what, response in console.sender.responses:
-        code = lenient_code(response)
-        if response.status >= 400 or (isinstance(code, int) and code >= 400):
+    """Yield the errors that are JSON."""
+    for what, response, _ in console.sender.responses:
+        if is_error(response) and lenient_envelope(response):
             yield what, response
+
+
+def is_error(response: RawResponse) -> bool:
+    code = lenient_code(response)
+    return response.status >= 400 or (isinstance(code, int) and code >= 400)
 
 
 def _error_problems(response: RawResponse) -> list[str]:
     content: dict[str, Any] = lenient_envelope(response)
-    if not content:
-        return [f"HTTP {response.status} has no JSON object"]
     error = content.get("error")
     expected = SUCCESS | {"error"} | ({"field"} if str(error) in FIELD_ERRORS else set())
     problems = _envelope_problems(response)

@@ -1,32 +1,28 @@
 """Checks beyond the interface: login."""
 
 import json
-from contextlib import suppress
 
-from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal
+from cloudconsole.conformance.assertions import CausedBy, CheckSkipped, check
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import Account
-from cloudconsole.conformance.connection import NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import (
-    allowed_methods,
     check_logged_in,
     check_rejected,
     check_success,
     console_data,
 )
+from cloudconsole.conformance.extended.listener import Listener, is_loopback
 from cloudconsole.conformance.responses import describe_response, is_success_unless_busy
 from cloudconsole.spec.errors import (
     CsrfFailed,
     InvalidCredentials,
     LoginRequired,
-    MethodNotAllowed,
     MissingField,
     UnknownRegion,
     UnsupportedMediaType,
 )
 from cloudconsole.spec.operations import JSON
-from cloudconsole.spec.set_cookie import CSRF_COOKIE
+from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE
 
 checks = CheckGroup("console")
 
@@ -81,7 +77,13 @@ def login_token_in_header(console: CheckContext) -> None:
     check_logged_in(response)
 
 
-@checks.must("console.login.again", SESSIONS, "console.login.several-sessions")
+@checks.must(
+    "console.login.again",
+    SESSIONS,
+    "console.login.several-sessions",
+    "console.login.new-session",
+    "console.login.csrftoken-stays",
+)
 def login_again(console: CheckContext) -> None:
     """A login in a session ends that session; a trailing slash in region does not matter."""
     region = console.target.region
@@ -101,19 +103,23 @@ def login_wrong_credentials(console: CheckContext) -> None:
     check(not response.set_cookies, "it sets cookies")
 
 
-@checks.must("console.login.wrong-password", LOGIN, "console.login.wrong-credentials")
+@checks.must("console.login.wrong-password", LOGIN, "console.login.wrong-credentials", "console.login.several-sessions")
 def login_wrong_password(console: CheckContext) -> None:
     """A wrong password gets the same error as an unknown user."""
-    # First: a wrong password of the other account uses up one of the few wrong logins.
-    with suppress(CheckFailed, CheckSkipped, NoResponse):
-        console.other()
-    wrong = Account(console.target.account.username, console.target.account.password + "-wrong")
-    response = console.anonymous.copy().login(wrong)
+    _, response = console.wrong_password
     check_rejected(response, InvalidCredentials)
     check(response.body == console.wrong_login[1].body, "the two errors differ")
 
 
-@checks.must("console.login.csrf", CSRF, "login.accepted")
+@checks.must("console.login.failure-keeps-session", SESSIONS, "console.login.several-sessions")
+def login_failure_keeps_session(console: CheckContext) -> None:
+    """A failed login does not end the session that the client had."""
+    client, response = console.wrong_password
+    check(response.status >= 400, f"the login did not fail: {describe_response(response)}")
+    check_success(client.call("GetNews"), after="a call in the session")
+
+
+@checks.must("console.login.csrf", CSRF, "login.token-required")
 def login_csrf(console: CheckContext) -> None:
     """Login rejects a token that is missing, different from the cookie, or made up."""
     client, account = console.anonymous, console.target.account
@@ -132,7 +138,7 @@ def login_foreign_origin(console: CheckContext) -> None:
         check_rejected(response, CsrfFailed, after=f"with {header}: {value}")
 
 
-@checks.must("console.login.region", LOGIN, "login.accepted")
+@checks.must("console.login.region", LOGIN, "login.region-required")
 def login_region(console: CheckContext) -> None:
     """A missing region is missing_field; an unknown one is unknown_region, with the accepted ones in the message."""
     check_rejected(console.login_without("region")[1], MissingField, "region", after="without region")
@@ -141,23 +147,44 @@ def login_region(console: CheckContext) -> None:
     if not response.body and is_success_unless_busy(client.call("GetNews")):
         raise CheckSkipped(f"any region is accepted: {UNKNOWN_REGION} logged in")
     check_rejected(response, UnknownRegion, "region", after="with an unknown region")
-    missing = [region for region in console_data(console)["regions"] if region not in response.content["message"]]
+    regions = console_data(console).get("regions")
+    if not isinstance(regions, list):
+        raise CausedBy("console.welcome.data", "regions is not an array")
+    missing = [region for region in regions if region not in response.content["message"]]
     check(not missing, f"the message does not list {', '.join(missing)}")
 
 
 @checks.must("console.login.form-only", LOGIN, "login.accepted")
 def login_form_only(console: CheckContext) -> None:
-    """Login accepts only form data and only POST."""
+    """Login accepts only form data."""
     client, account = console.anonymous, console.target.account
     fields = {"csrfmiddlewaretoken": client.token, "region": console.target.region, **account._asdict()}
     response = client.copy().send("POST", "/auth/login/", {"Content-Type": JSON}, json.dumps(fields).encode())
-    check_rejected(response, UnsupportedMediaType, after="as JSON")
-    by_get = client.copy().send("GET", "/auth/login/")
-    check_rejected(by_get, MethodNotAllowed, after="by GET")
-    check_equal(allowed_methods(by_get), {"POST", "OPTIONS"}, "Allow")
+    check_rejected(response, UnsupportedMediaType)
 
 
-@checks.must("console.login.order", ORDER, "login.accepted")
+@checks.must("console.login.repeated-cookies", SESSIONS, "login.accepted")
+def login_repeated_cookies(console: CheckContext) -> None:
+    """A login succeeds if one of several csrftoken cookies is valid and equals the field."""
+    client = console.new_open_client()
+    values = ("0" * 64, client.token, "1" * 64)
+    cookies = "; ".join(f"{CSRF_COOKIE}={value}" for value in values)
+    cookie = f"{cookies}; {SESSION_COOKIE}={client.session}"
+    check_logged_in(client.login(console.target.account, {"Cookie": cookie}))
+
+
+@checks.must("console.login.region-not-dialled", LOGIN, "login.accepted")
+def login_region_not_dialled(console: CheckContext) -> None:
+    """The console does not connect to an address sent as region; examined if the console is on loopback."""
+    if not is_loopback(console.target.base):
+        raise CheckSkipped("the console is not on loopback")
+    with Listener() as listener:
+        console.new_open_client().login(console.target.account, region=f"{listener.url}/v3")
+        accepted = listener.accepted()
+    check(not accepted, f"it opened {accepted} connections to the address")
+
+
+@checks.must("console.login.order", ORDER, "login.token-required")
 def login_order(console: CheckContext) -> None:
     """Login checks the media type before the token, and the token before the fields."""
     client, account = console.anonymous, console.target.account

@@ -46,40 +46,6 @@ def console_data_fields(console: CheckContext) -> None:
     check_no_problems(pattern_errors([("currency", data["currency"])], "[A-Z]{3}", "an ISO 4217 code"))
 
 
-@checks.must("console.welcome.keeps-cookies", SESSIONS, "session.opens")
-def opening_keeps_cookies(console: CheckContext) -> None:
-    """GET /api/ reuses a well-formed anonymous sessionid and an issued csrftoken, and sets both again."""
-    again = console.before_login.copy()
-    response = again.open()
-    for name in (CSRF_COOKIE, SESSION_COOKIE):
-        cookie = response.cookie(name)
-        check(cookie, f"{name} is not set again")
-        check(cookie and cookie.value == console.before_login.jar[name], f"{name} changed")
-
-
-@checks.must("console.welcome.replaces-made-up", SESSIONS, "session.opens")
-def opening_replaces_made_up_cookies(console: CheckContext) -> None:
-    """GET /api/ replaces cookies that the console did not issue, independently of each other."""
-    made_up = {CSRF_COOKIE: "0" * 64, SESSION_COOKIE: "madeup0123456789"}
-    for name, value in made_up.items():
-        client = console.before_login.copy(**{name: value})
-        client.open()
-        check(client.jar.get(name) not in (None, value), f"a made-up {name} is not replaced")
-        other = CSRF_COOKIE if name == SESSION_COOKIE else SESSION_COOKIE
-        check(client.jar.get(other) == console.before_login.jar[other], f"{other} is replaced along with {name}")
-
-
-@checks.must("console.welcome.keeps-session", OPENING, "login.accepted")
-def opening_keeps_session(console: CheckContext) -> None:
-    """GET /api/ in a session preserves it and restores a lost csrftoken."""
-    client = console.main.copy()
-    client.jar.pop(CSRF_COOKIE, None)
-    client.open()
-    check(client.session == console.main.session, "sessionid changed")
-    check(client.token == console.main.token, "the lost csrftoken is not restored")
-    check_success(client.call("GetNews"), after="a call after it")
-
-
 @checks.must("console.welcome.head", "api: HTTP", "session.opens")
 def opening_head(console: CheckContext) -> None:
     """HEAD works where GET does, with the same headers and no body."""
@@ -121,7 +87,7 @@ def cookies_scope(console: CheckContext) -> None:
     _check_each_cookie(console, lambda cookie: cookie.attributes.get("samesite") == "Lax", "no SameSite=Lax")
 
 
-@checks.must("console.cookies.secure", SESSIONS, "login.accepted")
+@checks.must("console.cookies.secure", SESSIONS, "login.accepted", "session.one-jar")
 def cookies_secure(console: CheckContext) -> None:
     """Cookies are Secure if and only if the console is reached over https."""
     is_https = console.target.base.startswith("https:")
@@ -157,10 +123,45 @@ def _check_each_cookie(console: CheckContext, is_good: Callable[[SetCookie], boo
     )
 
 
+@checks.must("console.welcome.keeps-cookies", SESSIONS, "console.cookies.values")
+def opening_keeps_cookies(console: CheckContext) -> None:
+    """GET /api/ reuses a well-formed anonymous sessionid and an issued csrftoken, and sets both again."""
+    again = console.before_login.copy()
+    response = again.open()
+    for name in (CSRF_COOKIE, SESSION_COOKIE):
+        cookie = response.cookie(name)
+        check(cookie, f"{name} is not set again")
+        check(cookie and cookie.value == console.before_login.jar[name], f"{name} changed")
+
+
+@checks.must("console.welcome.replaces-made-up", SESSIONS, "console.welcome.keeps-cookies")
+def opening_replaces_made_up_cookies(console: CheckContext) -> None:
+    """GET /api/ replaces cookies that the console did not issue, independently of each other."""
+    made_up = {CSRF_COOKIE: "0" * 64, SESSION_COOKIE: "madeup0123456789"}
+    for name, value in made_up.items():
+        client = console.before_login.copy(**{name: value})
+        client.open()
+        check(client.jar.get(name) not in (None, value), f"a made-up {name} is not replaced")
+        other = CSRF_COOKIE if name == SESSION_COOKIE else SESSION_COOKIE
+        check(client.jar.get(other) == console.before_login.jar[other], f"{other} is replaced along with {name}")
+
+
+@checks.must("console.welcome.keeps-session", OPENING, "console.login.csrftoken-stays")
+def opening_keeps_session(console: CheckContext) -> None:
+    """GET /api/ in a session preserves it and restores a lost csrftoken."""
+    client = console.main.copy()
+    client.jar.pop(CSRF_COOKIE, None)
+    client.open()
+    check(client.session == console.main.session, "sessionid changed")
+    check(client.token == console.main.token, "the lost csrftoken is not restored")
+    check_success(client.call("GetNews"), after="a call after it")
+
+
 MADE_UP = "0" * 64
+STALE = f"{SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}"
 
 
-@checks.must("console.session.required", SESSIONS, "login.accepted")
+@checks.must("console.session.required", SESSIONS, "session.cookies-required")
 def session_required(console: CheckContext) -> None:
     """A call without cookies, with an anonymous session or with a made-up one is login_required."""
     token = {"X-CSRFToken": console.main.token}
@@ -172,11 +173,34 @@ def session_required(console: CheckContext) -> None:
 
 @checks.must("console.session.odd-cookies", SESSIONS, "login.accepted")
 def session_odd_cookies(console: CheckContext) -> None:
-    """Stale, quoted, repeated and unknown cookies do no harm."""
-    main = console.main
-    own = f'{SESSION_COOKIE}="{main.session}"; {CSRF_COOKIE}={main.token}'
-    odd = f"a[b]=1; $Version=1; =; {SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}; {own}; x"
-    check_success(main.copy().call("GetNews", headers={"Cookie": odd}))
+    """Unknown and malformed cookies beside those of the session do no harm."""
+    _check_cookies(console, f"a[b]=1; $Version=1; =; {_own_cookies(console)}; x")
+
+
+@checks.must("console.session.quoted-cookie", SESSIONS, "login.accepted")
+def session_quoted_cookie(console: CheckContext) -> None:
+    """A session ID in double quotes, as some clients send it, is the same without them."""
+    _check_cookies(console, f'{SESSION_COOKIE}="{console.main.session}"; {CSRF_COOKIE}={console.main.token}')
+
+
+@checks.must("console.session.valid-cookie-first", SESSIONS, "login.accepted")
+def session_valid_cookie_first(console: CheckContext) -> None:
+    """Of several equal-named cookies the valid one counts if it is the first: not only the last is read."""
+    _check_cookies(console, f"{_own_cookies(console)}; {STALE}")
+
+
+@checks.must("console.session.valid-cookie-last", SESSIONS, "login.accepted")
+def session_valid_cookie_last(console: CheckContext) -> None:
+    """Of several equal-named cookies the valid one counts if it is the last: not only the first is read."""
+    _check_cookies(console, f"{STALE}; {_own_cookies(console)}")
+
+
+def _own_cookies(console: CheckContext) -> str:
+    return f"{SESSION_COOKIE}={console.main.session}; {CSRF_COOKIE}={console.main.token}"
+
+
+def _check_cookies(console: CheckContext, cookies: str) -> None:
+    check_success(console.main.copy().call("GetNews", headers={"Cookie": cookies}))
 
 
 @checks.must("console.logout.refusals", "api: Errors", "console.login.several-sessions")
@@ -186,7 +210,9 @@ def logout_errors(console: CheckContext) -> None:
     check_rejected(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
 
 
-@checks.must("console.logout.ends", SESSIONS, "console.login.again", "console.csrf.another-sessions")
+@checks.must(
+    "console.logout.ends", SESSIONS, "console.login.again", "console.csrf.another-sessions", "console.logout.refusals"
+)
 def logout_ends(console: CheckContext) -> None:
     """A logout returns 200 without a body, deletes sessionid, preserves csrftoken, and ends only this session."""
     client = console.second

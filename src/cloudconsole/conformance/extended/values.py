@@ -91,7 +91,7 @@ def domain_values(console: CheckContext) -> None:
         check(name is None or isinstance(name, str), f"originDomainName is {json_line(name)}")
 
 
-@checks.must("console.news.order", "actions: GetNews", "news.fields", "news.dates")
+@checks.must("console.news.order", "actions: GetNews", "news.fields", "news.newest-first")
 def news_order(console: CheckContext) -> None:
     """News is ordered newest first and has no other fields."""
     items = console.items("GetNews")

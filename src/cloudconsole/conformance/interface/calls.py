@@ -56,7 +56,7 @@ def calls_own_origin(console: CheckContext) -> None:
     )
 
 
-@checks.must("session.cookies-required", RULES, "login.accepted")
+@checks.must("session.cookies-required", RULES, "login.required")
 def session_cookies_required(console: CheckContext) -> None:
     """No action succeeds without the session cookies, even with the CSRF header."""
     token = {"X-CSRFToken": console.main.token}

@@ -29,11 +29,17 @@ def errors_no_domain_id(console: CheckContext) -> str:
     return describe_response(response)
 
 
-@checks.should("errors.envelope", SECTION, "errors.no-domain-id")
+@checks.should("errors.json", SECTION, "errors.no-domain-id")
+def errors_json(console: CheckContext) -> None:
+    """An error is JSON, too, not HTML or plain text."""
+    response = _without_domain_id(console)
+    check(lenient_envelope(response), f"not a JSON object: {describe_response(response)}")
+
+
+@checks.should("errors.envelope", SECTION, "errors.json")
 def errors_envelope(console: CheckContext) -> None:
     """An error is in the envelope, too: code is an integer status code and message is text."""
     response = _without_domain_id(console)
-    check(lenient_envelope(response), f"not a JSON object: {describe_response(response)}")
     check_no_problems(schema_errors(lenient_envelope(response), {"code": INTEGER, "message": TEXT}, "the error result"))
 
 

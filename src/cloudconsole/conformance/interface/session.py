@@ -138,7 +138,7 @@ def csrf_header_required(console: CheckContext) -> None:
     check_not_served(console.working(), lambda each: console.main.call(each.action, each.form, each.fields, without))
 
 
-@checks.should("csrf.header-compared", SECTION, "login.accepted")
+@checks.should("csrf.header-compared", SECTION, "csrf.header-required")
 def csrf_header_compared(console: CheckContext) -> None:
     """No action succeeds with a token other than the csrftoken cookie's value."""
     wrong = {"X-CSRFToken": console.main.token[::-1] + "x"}
