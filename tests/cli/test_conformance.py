@@ -18,7 +18,7 @@ import pytest
 
 from cloudconsole.cli.main import main
 from cloudconsole.conformance.runner import INTERFACE
-from tests.client.scripted_server import Canned, ScriptedServer
+from tests.client.scripted_server import Canned, ScriptedServer, envelope
 from tests.conformance.raw_servers import HEAD, close, raw_server, send_bytes
 from tests.e2e.processes import command, eventually, log_lines
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
@@ -72,7 +72,8 @@ def test_our_own_console_passes_every_check_and_is_not_changed(server: RunningSe
     assert sorted(case.attrib["name"] for case in cases) == sorted(check["id"] for check in report["checks"])
     assert [name for name in (*report, *report["checks"][0]) if f"| `{name}` |" not in DOCUMENT] == []
     for file in files[1::2]:
-        assert not re.search("console-demo|console-other|[0-9a-f]{32}", Path(file).read_text())
+        content = Path(file).read_text().replace(report["digest"], "")
+        assert not re.search("console-demo|console-other|[0-9a-f]{32}", content)
     eventually(lambda: len(logged_requests(server)) >= requests + report["requests"])
     sent = logged_requests(server)[requests:]
     assert len(sent) == report["requests"] < 400
@@ -102,6 +103,79 @@ def test_skipped_checks_are_listed_as_documented_and_fail_only_with_strict(serve
     assert [line for line in shown if f"{line}\n" not in done.stdout] == []
     assert "\nconforms: " in done.stdout
     assert "\nDOES NOT CONFORM: " in strict.stdout
+
+
+class TestLogin:
+    @pytest.mark.parametrize(
+        ("flags", "environment", "reason"),
+        [
+            ((), {"CLOUDCONSOLE_PASSWORD": "wrong"}, "demo at {base}/v3: HTTP 401, .* invalid_credentials"),
+            (
+                ("--profile", "all", "--other-username", "other"),
+                {"CLOUDCONSOLE_OTHER_PASSWORD": "wrong"},
+                "other at {base}/v3: HTTP 401, .* invalid_credentials",
+            ),
+            (
+                ("--region", "http://x/v3"),
+                {},
+                "demo at http://x/v3: HTTP 400, .* unknown_region; GET /api/ lists the regions {base}/v3",
+            ),
+        ],
+    )
+    def test_rejected_account_ends_the_run(
+        self, server: RunningServer, flags: tuple[str, ...], environment: dict[str, str], reason: str, tmp_path: Path
+    ) -> None:
+        done = conformance(server.base, *flags, "--json", str(tmp_path / "report.json"), **environment)
+        assert (done.returncode, done.stdout) == (4, "")
+        assert re.fullmatch(f"cloudconsole: could not log in: {reason.format(base=server.base)}\n", done.stderr)
+        assert not (tmp_path / "report.json").exists()
+
+    def test_login_form_after_a_wrong_password_is_a_rejection(self) -> None:
+        with ScriptedServer() as scripted:
+            scripted.login = [Canned(body=b"<form>try again")]
+            scripted.rule = lambda _: Canned(401)
+            done = conformance(scripted.base)
+        assert (done.returncode, done.stdout) == (4, "")
+
+    def test_no_login_is_made_if_no_check_needs_one(self, server: RunningServer) -> None:
+        done = conformance(server.base, "--only", "session.opens", CLOUDCONSOLE_PASSWORD="wrong")
+        assert done.returncode == 0, done.stderr
+        assert "the selected checks passed: MUST: 3 passed, 0 failed, 0 skipped; " in done.stdout
+
+    def test_the_only_listed_region_is_the_default(self, server: RunningServer) -> None:
+        done = command("conformance", server.base, "--username", "demo", "--only", "login.accepted", **PASSWORDS)
+        assert done.returncode == 0, done.stderr
+
+    @pytest.mark.parametrize(
+        ("data", "listed"),
+        [({}, "none"), ({"regions": []}, "none"), ({"regions": ["http://a", "http://b"]}, ".+, .+b")],
+    )
+    def test_region_is_required_if_not_exactly_one_is_listed(self, data: dict[str, Any], listed: str) -> None:
+        with ScriptedServer() as scripted:
+            scripted.opening = [envelope(data)]
+            done = command("conformance", scripted.base, "--username", "demo", **PASSWORDS)
+        assert (done.returncode, done.stdout) == (2, "")
+        reason = f"--region: required, since the console lists not exactly one: {listed}"
+        assert re.fullmatch(f"cloudconsole: {reason}\n", done.stderr)
+
+
+def test_list_needs_no_console_and_sends_nothing() -> None:
+    done = command("conformance", "--list", "--profile", "all", "--only", "console.host")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "console: errors\n  should console.host: " in done.stdout
+    listed = {line.split()[1].rstrip(":") for line in done.stdout.splitlines() if line.startswith("  ")}
+    assert listed == {"session.opens", "console.host", "connection.alive", "connection.answered"}
+
+
+def test_report_is_verified(server: RunningServer, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    assert conformance(server.base, "--only", "session.opens", "--json", str(report)).returncode == 0
+    verified = command("conformance", "--verify", str(report))
+    assert verified.returncode == 0
+    assert verified.stdout.startswith(f"{report}: unchanged; MUST: 3 passed, 0 failed, 0 skipped; {server.base}, ")
+    report.write_text(report.read_text().replace("passed", "failed"))
+    changed = command("conformance", "--verify", str(report))
+    assert (changed.returncode, changed.stdout) == (1, f"{report}: the content does not match the digest\n")
 
 
 class TestReports:
@@ -191,7 +265,10 @@ class TestMisbehavingServers:
 GOOD = account(NOWHERE)
 USAGE_ERRORS = {
     "no URL": (("--region", "r", "--username", "u"), "BASE_URL"),
-    "no region": ((NOWHERE, "--username", "u"), "--region"),
+    "an unknown check": ((*GOOD, "--only", "nothing"), "--only: nothing: no such check or section"),
+    "a check of another profile": ((*GOOD, "--only", "console.host"), "use --profile all"),
+    "a missing report": (("--verify", "/nowhere"), "--verify: /nowhere: No such file"),
+    "a report that is none": (("--verify", __file__), "it is not a JSON report"),
     "no username": ((NOWHERE, "--region", "r"), "--username"),
     "a password in the URL": (("http://u:p@127.0.0.1:1", *GOOD[1:]), "BASE_URL"),
     "a password as a flag": ((*GOOD, "--password", "p"), "unknown option --password"),

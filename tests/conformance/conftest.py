@@ -10,12 +10,11 @@ import httpx2
 import pytest
 
 from cloudconsole.conformance.assertions import CheckSkipped
-from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import Account, Sender, Target, framed
 from cloudconsole.conformance.connection import Connection, Received
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended import connections, uploads
-from cloudconsole.conformance.runner import PROFILES, Result, run_checks
+from cloudconsole.conformance.runner import PROFILES, Result, run_checks, select
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from tests import stores
@@ -85,7 +84,7 @@ def run_kit(
     runner: asyncio.Runner | None = None,
 ) -> RunResult:
     """Run all checks of a profile, or only some and their prerequisites, on an application or else on the target."""
-    checks = tuple(_with_prerequisites(only)) if only else PROFILES[profile]
+    checks = select(PROFILES["all"], only) if only else PROFILES[profile]
     accounts = dict(account for account in (target.account, target.other) if account)
     sending = (
         InProcessSender(application, target.base, accounts, runner)
@@ -97,13 +96,6 @@ def run_kit(
         results = {result.check.id: result for result in run_checks(checks, context)}
         context.log_out_all()
         return RunResult(results, sender.limits.requests, sender.limits.wrong_logins)
-
-
-def _with_prerequisites(names: Collection[str]) -> Iterator[Check]:
-    selected = set(names)
-    for check in reversed(PROFILES["all"]):
-        selected |= set(check.needs) if check.id in selected else set()
-    yield from (check for check in PROFILES["all"] if check.id in selected)
 
 
 class FaultyServer(NamedTuple):

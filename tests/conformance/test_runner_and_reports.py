@@ -13,9 +13,9 @@ from cloudconsole.conformance.client import Sender
 from cloudconsole.conformance.connection import NoResponse, Unreachable
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.limits import LimitExceeded
-from cloudconsole.conformance.reports import Run, ending, json_report, junit_report, line
+from cloudconsole.conformance.reports import Run, ending, json_report, junit_report, line, verified_summary
 from cloudconsole.conformance.responses import NotJson
-from cloudconsole.conformance.runner import Outcome, Result, run_checks
+from cloudconsole.conformance.runner import PROFILES, Outcome, Result, run_checks, select
 from tests.conformance.conftest import target_at
 
 
@@ -72,8 +72,19 @@ def result(level: Level, outcome: Outcome, section: str = "4 Calls", note: str =
     return Result(check, outcome, note, 0.25)
 
 
-def run_with(*results: Result) -> Run:
-    return Run("1.0", "http://x", "interface", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), 1.5, 7, 0, results)
+def run_with(*results: Result, only: tuple[str, ...] = ()) -> Run:
+    return Run(
+        "1.0",
+        "http://x",
+        "http://x/v3",
+        "interface",
+        only,
+        datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        1.5,
+        7,
+        0,
+        results,
+    )
 
 
 RUN = run_with(
@@ -82,6 +93,26 @@ RUN = run_with(
     result("should", "failed", "5 Login", "not so either"),
     result("must", "skipped", "5 Login", "not asked"),
 )
+
+
+class TestSelection:
+    @pytest.mark.parametrize(
+        ("names", "selected"),
+        [
+            (["errors.code"], {"errors.code", "errors.envelope", "errors.json", "errors.no-domain-id"}),
+            (["2.4"], {"urls.fields", "urls.ids", "urls.types", "answers.GetUrlList"}),
+            (["2.2 Usage limits record"], {"usage.fields", "answers.GetUsageLimits"}),
+            (["session.opens", "login.accepted"], set()),
+        ],
+    )
+    def test_checks_and_sections_are_selected_with_what_they_need(self, names: list[str], selected: set[str]) -> None:
+        basic = {"session.opens", "login.accepted", "connection.alive", "connection.answered"}
+        assert {each.id for each in select(PROFILES["all"], names)} == basic | selected
+
+    @pytest.mark.parametrize("name", ["", "2", "errors", "console.host"])
+    def test_unknown_name_is_rejected(self, name: str) -> None:
+        with pytest.raises(ValueError, match=f"^{name}$"):
+            select(PROFILES["interface"], ["session.opens", name])
 
 
 class TestReports:
@@ -110,10 +141,13 @@ class TestReports:
         ]
         summary = "MUST: 1 passed, 1 failed, 1 skipped; SHOULD: 0 passed, 1 failed; 7 requests in 1.5 s"
         assert ending(RUN, strict=False) == f"DOES NOT CONFORM: {summary}"
+        selected = ending(run_with(result("must", "passed"), only=("must.passed",)), strict=False)
+        assert selected.startswith("the selected checks passed: MUST: 1 passed, ")
 
     def test_json_has_the_counts_and_each_check(self) -> None:
         report = json.loads(json_report(RUN, ok=False))
         assert (report["schema"], report["ok"], report["started"]) == (1, False, "2026-01-02T03:04:05+00:00")
+        assert (report["version"], report["base_url"], report["region"]) == ("1.0", "http://x", "http://x/v3")
         assert report["counts"]["must"] == {"passed": 1, "failed": 1, "skipped": 1}
         assert report["counts"]["should"] == {"passed": 0, "failed": 1, "skipped": 0}
         assert report["checks"][1] == {
@@ -127,6 +161,21 @@ class TestReports:
             "seconds": 0.25,
         }
 
+    def test_digest_shows_a_change(self) -> None:
+        text = json_report(RUN, ok=False)
+        assert verified_summary(text) == (
+            "MUST: 1 passed, 1 failed, 1 skipped; http://x, profile interface, suite 1.0, 2026-01-02T03:04:05+00:00"
+        )
+        assert verified_summary(text.replace('"failed": 1', '"failed": 0')) is None
+        digest = json.loads(text)["digest"]
+        assert digest in junit_report(RUN)
+        assert digest != json.loads(json_report(run_with(result("must", "passed")), ok=True))["digest"]
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", "5"])
+    def test_other_files_are_no_reports(self, text: str) -> None:
+        with pytest.raises(ValueError, match=r"report|Expecting"):
+            verified_summary(text)
+
     def test_junit_has_failures_only_for_failed_musts(self) -> None:
         root = ET.fromstring(junit_report(RUN))
         assert [(suite.attrib["name"], suite.attrib["tests"], suite.attrib["skipped"]) for suite in root] == [
@@ -135,6 +184,14 @@ class TestReports:
         ]
         counts = {"tests": "4", "failures": "1", "errors": "0", "skipped": "2", "time": "1.000"}
         assert root.attrib == {"name": "cloudconsole conformance", **counts}
+        facts = {each.attrib["name"]: each.attrib["value"] for each in root[0].findall("properties/property")}
+        assert facts.pop("digest").startswith("sha256:")
+        assert facts == {
+            "version": "1.0",
+            "base_url": "http://x",
+            "profile": "interface",
+            "started": "2026-01-02T03:04:05+00:00",
+        }
         assert [(child.tag, child.attrib, child.text) for case in root.iter("testcase") for child in case] == [
             ("system-out", {}, "seen"),
             ("failure", {"message": "not so", "type": "must"}, "It holds."),

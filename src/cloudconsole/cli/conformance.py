@@ -18,14 +18,15 @@ from cloudconsole.cli import stdout
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.conformance import reports
+from cloudconsole.conformance.assertions import CheckSkipped
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.client import Account, Sender, Target
-from cloudconsole.conformance.connection import Unreachable
-from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.client import Account, ConsoleClient, Sender, Target
+from cloudconsole.conformance.connection import NoResponse, Unreachable
+from cloudconsole.conformance.context import CheckContext, LoginRejected, listed_regions
 from cloudconsole.conformance.reports import Run, json_report, junit_report, show_ending, show_live
-from cloudconsole.conformance.runner import PROFILES, Result, run_checks
+from cloudconsole.conformance.runner import PROFILES, Result, run_checks, select
 from cloudconsole.spec.console_url import normalise_base_url
-from cloudconsole.spec.text_escaping import is_utf8_encodable
+from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,11 +40,15 @@ class _InvalidArgument(Exception):
 
 
 def _read_target(arguments: argparse.Namespace) -> Target:
+    if arguments.base_url is None:
+        raise _InvalidArgument("the following arguments are required: BASE_URL, --username")
     base = _base(arguments.base_url)
     for flag in ("region", "username", "other_username", "domain_id"):
         _reject_non_utf8(f"--{flag.replace('_', '-')}", getattr(arguments, flag))
     if len(arguments.domain_id) > MAX_DOMAINS:
         raise _InvalidArgument(f"--domain-id: at most {MAX_DOMAINS} are allowed, to limit the number of requests")
+    if arguments.username is None:
+        raise _InvalidArgument("the following arguments are required: --username")
     if arguments.other_username is None and arguments.other_password_file is not None:
         raise _InvalidArgument("--other-password-file requires --other-username")
     if arguments.other_username == arguments.username:
@@ -53,7 +58,7 @@ def _read_target(arguments: argparse.Namespace) -> Target:
     if arguments.other_username is not None:
         password = _password("OTHER_", arguments.other_username, arguments.other_password_file, base)
         other = Account(arguments.other_username, password)
-    return Target(base, arguments.region, account, other, tuple(dict.fromkeys(arguments.domain_id)))
+    return Target(base, arguments.region or "", account, other, tuple(dict.fromkeys(arguments.domain_id)))
 
 
 def _reject_non_utf8(source: str, given: str | list[str] | None) -> None:
@@ -164,17 +169,21 @@ class ReportFiles:
                 file.close()
 
 
-CONFORMS, FAILED, USAGE, UNREACHABLE, TERMINATED = 0, 1, 2, 3, 143
+CONFORMS, FAILED, USAGE, UNREACHABLE, NOT_LOGGED_IN, TERMINATED = 0, 1, 2, 3, 4, 143
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Passwords are read from a file or from CLOUDCONSOLE_PASSWORD and CLOUDCONSOLE_OTHER_PASSWORD, or prompted "
-        "for. Exit codes: 0 all MUST checks passed, 1 a MUST check failed, 2 usage error, 3 could not connect."
+        "for. Exit codes: 0 all MUST checks passed, 1 a MUST check failed, 2 usage error, 3 could not connect, 4 "
+        "could not log in."
     )
-    parser.add_argument("base_url", metavar="BASE_URL", help="console URL, without /api/")
-    parser.add_argument("--region", required=True, help="URL of the identity endpoint to log in at")
-    parser.add_argument("--username", required=True, help="account to log in with")
+    parser.add_argument("base_url", metavar="BASE_URL", nargs="?", help="console URL, without /api/")
+    parser.add_argument(
+        "--region",
+        help="URL of the identity endpoint to log in at (default: the one that the console lists, if only one)",
+    )
+    parser.add_argument("--username", help="account to log in with")
     parser.add_argument("--password-file", metavar="FILE", type=Path, help="file containing its password")
     parser.add_argument(
         "--other-username", metavar="USERNAME", help="account of another tenant, to check tenant isolation"
@@ -190,6 +199,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite", choices=sorted(PROFILES), default="interface",
         help="interface: what every console must do (default); all: also what Cloud Console does beyond that",
     )  # fmt: skip
+    parser.add_argument(
+        "--only", metavar="ID", action="append", default=[],
+        help="make only this check, or those of this section, and the checks they need; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--list", action="store_true", help="list the checks instead of making them")
+    parser.add_argument(
+        "--verify", metavar="FILE", type=Path, help="verify the digest of a JSON report and summarise it"
+    )
     parser.add_argument("--strict", action="store_true", help="also fail if a MUST could not be checked")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write a JSON report")
     parser.add_argument("--junit", metavar="FILE", type=Path, help="also write a JUnit XML report")
@@ -208,9 +225,15 @@ class Terminated(BaseException):
 
 def run(arguments: argparse.Namespace) -> int:
     try:
+        checks = _selected(arguments)
+        if arguments.verify is not None:
+            return _verify(arguments.verify)
+        if arguments.list:
+            stdout.write(reports.listing(checks))
+            return CONFORMS
         target, verify = _read_target(arguments), _read_verify(arguments)
         with ReportFiles(arguments.json, arguments.junit) as files, _terminating_cleanly():
-            report = _run(arguments, target, verify)
+            report = _run(arguments, target, verify, checks)
             return _report(report, files, strict=arguments.strict)
     except _InvalidArgument as problem:
         sys.stderr.write(f"cloudconsole: {problem}\n")
@@ -218,6 +241,9 @@ def run(arguments: argparse.Namespace) -> int:
     except Unreachable as problem:
         sys.stderr.write(f"cloudconsole: {arguments.base_url}: {problem}\n")
         return UNREACHABLE
+    except LoginRejected as problem:
+        sys.stderr.write(f"cloudconsole: could not log in: {problem}\n")
+        return NOT_LOGGED_IN
     except Terminated:
         return TERMINATED
 
@@ -236,20 +262,72 @@ def _terminating_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _run(arguments: argparse.Namespace, target: Target, verify: ssl.SSLContext | bool) -> Run:
-    checks, started, began = PROFILES[arguments.suite], datetime.now(UTC), monotonic()
+def _selected(arguments: argparse.Namespace) -> tuple[Check, ...]:
+    checks = PROFILES[arguments.suite]
+    try:
+        return select(checks, arguments.only) if arguments.only else checks
+    except ValueError as problem:
+        hint = "--list lists those of the profile" if arguments.suite == "all" else "see --list, or use --suite all"
+        raise _InvalidArgument(
+            f"--only: {escape_and_truncate(str(problem), LONG_LENGTH)}: no such check or section in the profile "
+            f"{arguments.suite}; {hint}"
+        ) from None
+
+
+def _verify(file: Path) -> int:
+    try:
+        summary = reports.verified_summary(file.read_text("utf-8"))
+    except OSError as problem:
+        raise _InvalidArgument(f"--verify: {file}: {problem.strerror}") from None
+    except (ValueError, RecursionError):
+        raise _InvalidArgument(f"--verify: {file}: it is not a JSON report of the conformance suite") from None
+    text = "the content does not match the digest" if summary is None else f"unchanged; {summary}"
+    stdout.write(f"{file}: {escape_and_truncate(text, LONG_LENGTH)}\n")
+    return FAILED if summary is None else CONFORMS
+
+
+def _with_region(target: Target, sender: Sender) -> Target:
+    """Choose the region that the console lists, if none was given."""
+    if target.region:
+        return target
+    try:
+        regions = listed_regions(ConsoleClient(sender, "").open())
+    except Unreachable:
+        raise
+    except (NoResponse, CheckSkipped) as problem:
+        raise _InvalidArgument(f"--region: required, since the console lists none: {problem}") from None
+    if len(regions) != 1:
+        listed = escape_and_truncate(", ".join(regions), LONG_LENGTH) or "none"
+        raise _InvalidArgument(f"--region: required, since the console lists not exactly one: {listed}")
+    return target._replace(region=regions[0])
+
+
+LOGIN, OTHER_LOGIN = "login.accepted", "console.domain.another-tenants"
+"""Checks that need a login with the account and with the other account."""
+
+
+def _run(
+    arguments: argparse.Namespace, target: Target, verify: ssl.SSLContext | bool, checks: tuple[Check, ...]
+) -> Run:
+    started, began = datetime.now(UTC), monotonic()
     accounts = dict(account for account in (target.account, target.other) if account is not None)
     with Sender(target.base, accounts, verify=verify, timeout=arguments.timeout) as sender:
+        target = _with_region(target, sender)
         context = CheckContext(target, sender)
         context.check_reachable()
+        ids = {check.id for check in checks}
         try:
+            if LOGIN in ids:
+                context.check_accounts(with_other=OTHER_LOGIN in ids)
             results = tuple(_show(run_checks(checks, context), checks))
         finally:
             context.log_out_all()
     return Run(
         version=__version__,
         base=target.base,
+        region=target.region,
         profile=arguments.suite,
+        only=tuple(arguments.only),
         started=started,
         seconds=monotonic() - began,
         requests=sender.limits.requests,

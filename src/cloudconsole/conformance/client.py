@@ -279,6 +279,7 @@ class Target(NamedTuple):
 
     base: str
     region: str
+    """Empty if it is to be the only one that the console lists."""
     account: Account
     other: Account | None = None
     domains: tuple[str, ...] = ()

@@ -21,17 +21,21 @@ from cloudconsole.conformance.client import (
     WorkingCall,
 )
 from cloudconsole.conformance.connection import NoResponse, Unreachable
+from cloudconsole.conformance.field_types import is_integer
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import (
+    BUSY,
     RawResponse,
     ServerBusy,
     check_not_busy,
     describe_response,
     is_success,
     is_success_unless_busy,
+    lenient_code,
     lenient_envelope,
 )
 from cloudconsole.spec.actions import GET_DOMAIN_DETAIL
+from cloudconsole.spec.errors import ApiError
 
 Outcome = TypeVar("Outcome")
 
@@ -193,13 +197,56 @@ class CallContext:
             self.sender.limits.verify(username)
 
 
+class LoginRejected(Exception):
+    """The console rejects a given account; the message says how."""
+
+
 class CheckContext(CallContext):
+    # Before the checks
+
+    def check_accounts(self, *, with_other: bool) -> None:
+        """Raise `LoginRejected` if the console rejects an account; other problems are left to the checks."""
+        with suppress(NoResponse, CheckSkipped):
+            response = self.logged_in
+            if self.before_login.token and self.before_login.session and self._is_login_rejected(response):
+                raise LoginRejected(self._rejection(self.target.account, response))
+        if with_other and self.target.other is not None:
+            with suppress(NoResponse, CheckSkipped):
+                _, response = self._other_login(self.target.other)
+                if _is_client_error(response):
+                    raise LoginRejected(self._rejection(self.target.other, response))
+
+    def _is_login_rejected(self, response: RawResponse) -> bool:
+        """Whether the login was rejected: an error, or a body such as the login form, and no action succeeds."""
+        if not (_is_client_error(response) or (response.status < 400 and response.body)):
+            return False
+        try:
+            self.success(ACTION_NAMES[0])
+        except CheckFailed:
+            return True
+        return False
+
+    def _rejection(self, account: Account, response: RawResponse) -> str:
+        error = lenient_envelope(response).get("error")
+        identifier = f", {error}" if error in {each.error for each in ApiError.__subclasses__()} else ""
+        regions = listed_regions(self.opened)
+        is_other = regions and self.target.region not in regions
+        hint = f"; GET /api/ lists the regions {', '.join(regions)}" if is_other else ""
+        return f"{account.username} at {self.target.region}: {describe_response(response)}{identifier}{hint}"
+
     # Other logins
+
+    def _login_as(self, account: Account) -> tuple[ConsoleClient, RawResponse]:
+        client = self.new_open_client()
+        return client, client.login(account)
+
+    def _other_login(self, account: Account) -> tuple[ConsoleClient, RawResponse]:
+        return self.once("other login", lambda: self._login_as(account))
 
     def _logged_in_as(self, account: Account) -> ConsoleClient:
         action, form, fields, _ = self.protected_call()
-        client = self.new_open_client()
-        response = client.login(account)
+        is_other = account == self.target.other
+        client, response = self._other_login(account) if is_other else self._login_as(account)
         called = client.call(action, form, fields)
         if not is_success_unless_busy(called):
             raise CheckFailed(
@@ -305,3 +352,15 @@ class CheckContext(CallContext):
         """Return the domains by body form; for the second form only the first domain."""
         _, *others = self.payloads("GetDomainDetail")
         return [("", self.domains()), *((label, [domain]) for label, domain in others)]
+
+
+def listed_regions(response: RawResponse) -> list[str]:
+    """Return the regions that a response to `GET /api/` lists, if it does."""
+    data = lenient_envelope(response).get("data")
+    regions = data.get("regions") if isinstance(data, dict) else None
+    return [region for region in regions if isinstance(region, str)] if isinstance(regions, list) else []
+
+
+def _is_client_error(response: RawResponse) -> bool:
+    codes = (response.status, lenient_code(response))
+    return any(is_integer(code) and 400 <= code < 500 and code not in BUSY for code in codes)

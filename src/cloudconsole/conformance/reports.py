@@ -1,7 +1,8 @@
 """Reports of a run: text with live progress, JSON and JUnit."""
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -23,7 +24,10 @@ class Run:
     version: str
     """Version of the suite."""
     base: str
+    region: str
     profile: str
+    only: tuple[str, ...]
+    """The selected checks and sections; empty for the whole profile."""
     started: datetime
     seconds: float
     requests: int
@@ -65,7 +69,20 @@ def line(result: Result) -> str:
 
 def ending(run: Run, *, strict: bool) -> str:
     """Format the verdict with its summary."""
-    return f"{'conforms' if run.conforms(strict=strict) else 'DOES NOT CONFORM'}: {run.verdict}"
+    good, bad = (
+        ("the selected checks passed", "SELECTED CHECKS FAILED") if run.only else ("conforms", "DOES NOT CONFORM")
+    )
+    return f"{good if run.conforms(strict=strict) else bad}: {run.verdict}"
+
+
+def listing(checks: Sequence[Check]) -> str:
+    """List checks by section, without those of a section that come later again."""
+    lines = []
+    for profile, section in dict.fromkeys((check.profile, check.section) for check in checks):
+        lines.append(f"{profile}: {section}")
+        found = (check for check in checks if (check.profile, check.section) == (profile, section))
+        lines += [f"  {check.level:<6} {check.id}: {check.title}" for check in found]
+    return "".join(f"{text}\n" for text in lines)
 
 
 STYLES: Final[dict[Outcome, str]] = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
@@ -132,7 +149,29 @@ SCHEMA: Final = 1
 
 def json_report(run: Run, *, ok: bool) -> str:
     """Format the JSON report; `ok` is whether the command exits with 0."""
-    return json.dumps(_report(run, ok=ok), ensure_ascii=False, indent=2) + "\n"
+    report = _report(run, ok=ok)
+    return json.dumps({**report, "digest": _digest(report)}, ensure_ascii=False, indent=2) + "\n"
+
+
+def verified_summary(text: str) -> str | None:
+    """Return a summary of a JSON report, or None if its digest shows a change; raise ValueError if it is no report."""
+    report = json.loads(text)
+    required = {"digest", "version", "base_url", "profile", "started", "counts"}
+    if not isinstance(report, dict) or not report.keys() >= required:
+        raise ValueError("it is not a report of the conformance suite")
+    if report.pop("digest") != _digest(report):
+        return None
+    subset = ", selected checks only" if report.get("only") else ""
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in report["counts"]["must"].items())
+    target = f"{report['base_url']}, profile {report['profile']}{subset}"
+    return f"MUST: {counts}; {target}, suite {report['version']}, {report['started']}"
+
+
+def _digest(report: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a report without its digest and `ok`, which a write error changes."""
+    content = {name: value for name, value in report.items() if name != "ok"}
+    canonical = json.dumps(content, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
 def _report(run: Run, *, ok: bool) -> dict[str, Any]:
@@ -140,7 +179,9 @@ def _report(run: Run, *, ok: bool) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": run.version,
         "base_url": run.base,
+        "region": run.region,
         "profile": run.profile,
+        "only": list(run.only),
         "started": run.started.isoformat(timespec="seconds"),
         "seconds": round(run.seconds, 3),
         "requests": run.requests,
@@ -164,11 +205,17 @@ def _report(run: Run, *, ok: bool) -> dict[str, Any]:
 
 
 def junit_report(run: Run) -> str:
+    report = _report(run, ok=True)
+    facts = {name: str(report[name]) for name in ("version", "base_url", "profile", "started")}
+    facts["digest"] = _digest(report)
     suites = Element("testsuites", {"name": "cloudconsole conformance", **_counts(run.results)})
     for section in dict.fromkeys((result.check.profile, result.check.section) for result in run.results):
         results = [result for result in run.results if (result.check.profile, result.check.section) == section]
         attributes = {"name": ": ".join(section), "timestamp": run.started.strftime("%Y-%m-%dT%H:%M:%S")}
         suite = SubElement(suites, "testsuite", {**attributes, **_counts(results)})
+        properties = SubElement(suite, "properties")
+        for name, value in facts.items():
+            SubElement(properties, "property", {"name": name, "value": value})
         for result in results:
             _add_case(suite, result)
     indent(suites)

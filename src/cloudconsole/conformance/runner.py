@@ -1,6 +1,6 @@
 """All checks in order, and their execution."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from time import monotonic
 from typing import Final, Literal, NamedTuple
 
@@ -45,6 +45,22 @@ PROFILES: Final = {
     "all": INTERFACE + EXTENDED + EXTENSIONS + CONNECTION,
 }
 """Selectable profiles: the interface, also the extensions that a console lists, or all behaviour of Cloud Console."""
+
+
+def select(checks: Sequence[Check], names: Iterable[str]) -> tuple[Check, ...]:
+    """Return the checks with these IDs or in these sections, and what they need; raise ValueError for unknown names.
+
+    A section is named completely or by its number. Checks of the whole run are always included.
+    """
+    selected = {check.id for check in CONNECTION}
+    for name in names:
+        found = {check.id for check in checks if name in (check.id, check.section, check.section.partition(" ")[0])}
+        if not found:
+            raise ValueError(name)
+        selected |= found
+    for check in reversed(checks):
+        selected |= set(check.needs) if check.id in selected else set()
+    return tuple(check for check in checks if check.id in selected)
 
 
 Outcome = Literal["passed", "failed", "skipped"]

@@ -23,6 +23,7 @@ def connection_reused(console: CheckContext) -> str | None:
         sender.receive(connection, "POST", "/api/")
         if not connection.start_next_request():
             return "it closes the connection"
+        sender.limits.spend("GET", "/api/", b"")
         connection.send_request("GET", sender.target("/api/"), [("Host", connection.host)], b"")
         try:
             second = connection.read_response()
