@@ -80,8 +80,8 @@ test-versions:
 	PYTHON="$(PYTHON)" tests/versions/run $(ARGS)
 
 # Programs of others: an HTTP client in Java, clients generated from /openapi.json in Python and TypeScript, the
-# fuzzer Schemathesis for two minutes, and the validator of FOCUS, which is skipped without a Python 3.12. Installs Java
-# and Node.js with apt-get if missing.
+# fuzzer Schemathesis for two minutes, and the validator of FOCUS, which is skipped without a Python 3.12; and the
+# conformance suite on a console in Django. Installs Java and Node.js with apt-get if missing.
 test-interop: $(RUN_STAMP)
 	tests/interop/run
 
@@ -152,7 +152,7 @@ lock:
 	$(subst 3.11,3.12,$(LOCK)) requirements/focus.in -o requirements/focus.txt
 
 clean:
-	rm -rf .venv .venv-bench .venv-bench-scale .venv-lowest .venv-interop .venv-focus .venv-3.* dist build
+	rm -rf .venv .venv-bench .venv-bench-scale .venv-lowest .venv-interop .venv-focus .venv-django .venv-3.* dist build
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
