@@ -122,7 +122,7 @@ INTERFACE_HEAD: Final = """\
 By section of the interface specification.
 """
 EXTENSIONS_CHECKS_HEAD: Final = """\
-## Added by `--profile extensions`
+## Added by `--suite extensions`
 
 Checks of [extensions](../guide/extensions.md) that the console lists.
 """

@@ -101,6 +101,7 @@ class TestSelection:
         [
             (["errors.code"], {"errors.code", "errors.envelope", "errors.json", "errors.no-domain-id"}),
             (["2.4"], {"urls.fields", "urls.ids", "urls.types", "answers.GetUrlList"}),
+            (["interface: 2.4 URL item"], {"urls.fields", "urls.ids", "urls.types", "answers.GetUrlList"}),
             (["2.2 Usage limits record"], {"usage.fields", "answers.GetUsageLimits"}),
             (["session.opens", "login.accepted"], set()),
         ],
@@ -109,7 +110,7 @@ class TestSelection:
         basic = {"session.opens", "login.accepted", "connection.alive", "connection.answered"}
         assert {each.id for each in select(PROFILES["all"], names)} == basic | selected
 
-    @pytest.mark.parametrize("name", ["", "2", "errors", "console.host"])
+    @pytest.mark.parametrize("name", ["", "2", "errors", "api:", "console.host"])
     def test_unknown_name_is_rejected(self, name: str) -> None:
         with pytest.raises(ValueError, match=f"^{name}$"):
             select(PROFILES["interface"], ["session.opens", name])

@@ -23,7 +23,9 @@ from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import Account, ConsoleClient, Sender, Target
 from cloudconsole.conformance.connection import NoResponse, Unreachable
 from cloudconsole.conformance.context import CheckContext, LoginRejected, listed_regions
+from cloudconsole.conformance.redaction import redact
 from cloudconsole.conformance.reports import Run, json_report, junit_report, show_ending, show_live
+from cloudconsole.conformance.responses import describe_response
 from cloudconsole.conformance.runner import PROFILES, Result, run_checks, select
 from cloudconsole.spec.console_url import normalise_base_url
 from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
@@ -291,14 +293,18 @@ def _with_region(target: Target, sender: Sender) -> Target:
     if target.region:
         return target
     try:
-        regions = listed_regions(ConsoleClient(sender, "").open())
+        response = ConsoleClient(sender, "").open()
     except Unreachable:
         raise
     except (NoResponse, CheckSkipped) as problem:
-        raise _InvalidArgument(f"--region: required, since the console lists none: {problem}") from None
-    if len(regions) != 1:
-        listed = escape_and_truncate(", ".join(regions), LONG_LENGTH) or "none"
-        raise _InvalidArgument(f"--region: required, since the console lists not exactly one: {listed}")
+        raise _InvalidArgument(f"--region: required, since GET /api/ lists no region: {problem}") from None
+    regions = listed_regions(response)
+    if not regions:
+        reason = redact(describe_response(response), sender.secrets)
+        raise _InvalidArgument(f"--region: required, since GET /api/ lists no region: {reason}")
+    if len(regions) > 1:
+        listed = escape_and_truncate(", ".join(regions), LONG_LENGTH)
+        raise _InvalidArgument(f"--region: required, since the console lists several: {listed}")
     return target._replace(region=regions[0])
 
 

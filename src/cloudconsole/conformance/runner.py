@@ -54,13 +54,18 @@ def select(checks: Sequence[Check], names: Iterable[str]) -> tuple[Check, ...]:
     """
     selected = {check.id for check in CONNECTION}
     for name in names:
-        found = {check.id for check in checks if name in (check.id, check.section, check.section.partition(" ")[0])}
+        found = {check.id for check in checks if name in _names(check)}
         if not found:
             raise ValueError(name)
         selected |= found
     for check in reversed(checks):
         selected |= set(check.needs) if check.id in selected else set()
     return tuple(check for check in checks if check.id in selected)
+
+
+def _names(check: Check) -> tuple[str, ...]:
+    number, _, _ = check.section.partition(" ")
+    return check.id, check.section, f"{check.profile}: {check.section}", number if number[0].isdigit() else check.id
 
 
 Outcome = Literal["passed", "failed", "skipped"]
