@@ -4,19 +4,19 @@ import argparse
 import os
 import signal
 import ssl
-import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from cloudconsole._version import __version__
 from cloudconsole.cli import stdout
-from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.errors import UsageError, print_error
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
+from cloudconsole.cli.report_files import ReportFiles
 from cloudconsole.conformance import reports
 from cloudconsole.conformance.assertions import CheckSkipped
 from cloudconsole.conformance.checks import Check
@@ -37,24 +37,20 @@ MAX_DOMAINS: Final = 4
 MAX_PASSWORD_LENGTH: Final = 1024
 
 
-class _InvalidArgument(Exception):
-    """An argument, file or password is invalid."""
-
-
 def _read_target(arguments: argparse.Namespace) -> Target:
     if arguments.base_url is None:
-        raise _InvalidArgument("the following arguments are required: BASE_URL, --username")
+        raise UsageError("the following arguments are required: BASE_URL, --username")
     base = _base(arguments.base_url)
     for flag in ("region", "username", "other_username", "domain_id"):
         _reject_non_utf8(f"--{flag.replace('_', '-')}", getattr(arguments, flag))
     if len(arguments.domain_id) > MAX_DOMAINS:
-        raise _InvalidArgument(f"--domain-id: at most {MAX_DOMAINS} are allowed, to limit the number of requests")
+        raise UsageError(f"--domain-id: at most {MAX_DOMAINS} are allowed, to limit the number of requests")
     if arguments.username is None:
-        raise _InvalidArgument("the following arguments are required: --username")
+        raise UsageError("the following arguments are required: --username")
     if arguments.other_username is None and arguments.other_password_file is not None:
-        raise _InvalidArgument("--other-password-file requires --other-username")
+        raise UsageError("--other-password-file requires --other-username")
     if arguments.other_username == arguments.username:
-        raise _InvalidArgument("--other-username: must differ from --username")
+        raise UsageError("--other-username: must differ from --username")
     account = Account(arguments.username, _password("", arguments.username, arguments.password_file, base))
     other = None
     if arguments.other_username is not None:
@@ -65,7 +61,7 @@ def _read_target(arguments: argparse.Namespace) -> Target:
 
 def _reject_non_utf8(source: str, given: str | list[str] | None) -> None:
     if not is_utf8_encodable("".join(given or ())):
-        raise _InvalidArgument(f"{source}: must be valid UTF-8")
+        raise UsageError(f"{source}: must be valid UTF-8")
 
 
 def seconds(text: str) -> float:
@@ -83,7 +79,7 @@ def _base(given: str) -> str:
     try:
         return normalise_base_url(given)
     except ValueError as problem:
-        raise _InvalidArgument(f"BASE_URL: {problem}") from None
+        raise UsageError(f"BASE_URL: {problem}") from None
 
 
 def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
@@ -91,13 +87,10 @@ def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
     flag, variable = f"--{prefix.lower().replace('_', '-')}password-file", f"CLOUDCONSOLE_{prefix}PASSWORD"
     given = in_file(flag, file) or in_variable(variable, os.environ.get(variable))
     if given is None and not can_ask():
-        raise _InvalidArgument(f"no password for {username}: pass {flag}, set {variable}, or run at a terminal")
-    try:
-        password = given.read() if given else ask_password(username, base)
-    except UsageError as problem:
-        raise _InvalidArgument(str(problem)) from None
+        raise UsageError(f"no password for {username}: pass {flag}, set {variable}, or run at a terminal")
+    password = given.read() if given else ask_password(username, base)
     if len(password) > MAX_PASSWORD_LENGTH:
-        raise _InvalidArgument(f"the password of {username} must have 1 to {MAX_PASSWORD_LENGTH} characters")
+        raise UsageError(f"the password of {username} must have 1 to {MAX_PASSWORD_LENGTH} characters")
     _reject_non_utf8(f"the password of {username}", password)
     return password
 
@@ -108,67 +101,9 @@ def _read_verify(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=arguments.ca_file)
     except (ssl.SSLError, OSError) as problem:
-        raise _InvalidArgument(
+        raise UsageError(
             f"--ca-file: {arguments.ca_file}: {problem.strerror or 'contains no PEM certificate'}"
         ) from None
-
-
-class ReportFile:
-    """Report file whose old content is retained until there is a new report."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._is_new = not path.exists()
-        try:
-            self._file: TextIO = path.open("a", encoding="utf-8")
-        except OSError as problem:
-            raise _InvalidArgument(f"{path}: cannot write: {problem.strerror}") from None
-
-    def is_same_as(self, other: "ReportFile") -> bool:
-        return os.path.samestat(os.fstat(self._file.fileno()), os.fstat(other._file.fileno()))
-
-    def write(self, content: str) -> None:
-        self._is_new = False
-        try:
-            with self._file:
-                if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
-                    self._file.truncate(0)
-                self._file.write(content)
-        except OSError as problem:
-            raise _InvalidArgument(f"{self._path}: cannot write: {problem.strerror}") from None
-
-    def close(self) -> None:
-        """Close the file; remove it if it is new and has no report."""
-        self._file.close()
-        if self._is_new:
-            self._path.unlink(missing_ok=True)
-
-
-class ReportFiles:
-    """Context manager for the requested JSON and JUnit reports."""
-
-    def __init__(self, json: Path | None, junit: Path | None) -> None:
-        self.json = None if json is None else ReportFile(json)
-        try:
-            self.junit = None if junit is None else ReportFile(junit)
-        except _InvalidArgument:
-            self._close(self.json)
-            raise
-        if self.json and self.junit and self.json.is_same_as(self.junit):
-            self._close(self.junit, self.json)
-            raise _InvalidArgument(f"--junit: {junit} is also the --json file; use a different file")
-
-    def __enter__(self) -> "ReportFiles":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close(self.json, self.junit)
-
-    @staticmethod
-    def _close(*files: ReportFile | None) -> None:
-        for file in files:
-            if file is not None:
-                file.close()
 
 
 CONFORMS, FAILED, USAGE, UNREACHABLE, NOT_LOGGED_IN, TERMINATED = 0, 1, 2, 3, 4, 143
@@ -237,14 +172,14 @@ def run(arguments: argparse.Namespace) -> int:
         with ReportFiles(arguments.json, arguments.junit) as files, _terminating_cleanly():
             report = _run(arguments, target, verify, checks)
             return _report(report, files, strict=arguments.strict)
-    except _InvalidArgument as problem:
-        sys.stderr.write(f"cloudconsole: {problem}\n")
+    except UsageError as problem:
+        print_error(str(problem))
         return USAGE
     except Unreachable as problem:
-        sys.stderr.write(f"cloudconsole: {arguments.base_url}: {problem}\n")
+        print_error(f"{arguments.base_url}: {problem}")
         return UNREACHABLE
     except LoginRejected as problem:
-        sys.stderr.write(f"cloudconsole: could not log in: {problem}\n")
+        print_error(f"could not log in: {problem}")
         return NOT_LOGGED_IN
     except Terminated:
         return TERMINATED
@@ -270,7 +205,7 @@ def _selected(arguments: argparse.Namespace) -> tuple[Check, ...]:
         return select(checks, arguments.only) if arguments.only else checks
     except ValueError as problem:
         hint = "--list lists those of the profile" if arguments.suite == "all" else "see --list, or use --suite all"
-        raise _InvalidArgument(
+        raise UsageError(
             f"--only: {escape_and_truncate(str(problem), LONG_LENGTH)}: no such check or section in the profile "
             f"{arguments.suite}; {hint}"
         ) from None
@@ -280,9 +215,9 @@ def _verify(file: Path) -> int:
     try:
         summary = reports.verified_summary(file.read_text("utf-8"))
     except OSError as problem:
-        raise _InvalidArgument(f"--verify: {file}: {problem.strerror}") from None
+        raise UsageError(f"--verify: {file}: {problem.strerror}") from None
     except (ValueError, RecursionError):
-        raise _InvalidArgument(f"--verify: {file}: it is not a JSON report of the conformance suite") from None
+        raise UsageError(f"--verify: {file}: it is not a JSON report of the conformance suite") from None
     text = "the content does not match the digest" if summary is None else f"unchanged; {summary}"
     stdout.write(f"{file}: {escape_and_truncate(text, LONG_LENGTH)}\n")
     return FAILED if summary is None else CONFORMS
@@ -297,14 +232,14 @@ def _with_region(target: Target, sender: Sender) -> Target:
     except Unreachable:
         raise
     except (NoResponse, CheckSkipped) as problem:
-        raise _InvalidArgument(f"--region: required, since GET /api/ lists no region: {problem}") from None
+        raise UsageError(f"--region: required, since GET /api/ lists no region: {problem}") from None
     regions = listed_regions(response)
     if not regions:
         reason = redact(describe_response(response), sender.secrets)
-        raise _InvalidArgument(f"--region: required, since GET /api/ lists no region: {reason}")
+        raise UsageError(f"--region: required, since GET /api/ lists no region: {reason}")
     if len(regions) > 1:
         listed = escape_and_truncate(", ".join(regions), LONG_LENGTH)
-        raise _InvalidArgument(f"--region: required, since the console lists several: {listed}")
+        raise UsageError(f"--region: required, since the console lists several: {listed}")
     return target._replace(region=regions[0])
 
 
@@ -350,7 +285,7 @@ def _report(report: Run, files: ReportFiles, *, strict: bool) -> int:
     if files.junit is not None:
         try:
             files.junit.write(junit_report(report))
-        except _InvalidArgument as error:
+        except UsageError as error:
             problem = error
     conforms = report.conforms(strict=strict)
     if files.json is not None:
