@@ -7,9 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Final
 
-from cloudconsole.core.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.messages import Message
+from cloudconsole.store.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 
 LONGEST: Final = 1024
 MIN_DISTINCT_CHARACTERS: Final = 4

@@ -105,13 +105,13 @@ def test_database_that_may_lose_commits_is_reported(check: Check, databases: Dat
 
 
 @pytest.mark.parametrize(
-    ("mode", "is_reported"), [(0o644, True), (0o602, True), (0o660, True), (0o640, False), (0o400, False)]
+    ("mode", "level"), [(0o644, "warning"), (0o602, "problem"), (0o660, "warning"), (0o640, "ok"), (0o400, "ok")]
 )
-def test_password_file_open_to_others_is_reported(check: Check, tmp_path: Path, mode: int, is_reported: bool) -> None:
+def test_password_file_open_to_others_is_reported_once(check: Check, tmp_path: Path, mode: int, level: str) -> None:
     file = password_file(tmp_path, "console-database", mode)
     finding = check(database_password_file=file)
-    assert finding.level == ("warning" if is_reported else "ok")
-    assert (str(file) in finding.text) is is_reported
+    assert finding.level == level
+    assert (str(file) in finding.text) is (level != "ok")
 
 
 def test_missing_password_file_is_reported_once(check: Check, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cloudconsole.core.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 from cloudconsole.server.config.settings import (
     CLIENT_VARIABLES,
     CONFIG_FLAG,
@@ -19,6 +18,7 @@ from cloudconsole.server.config.settings import (
     Settings,
 )
 from cloudconsole.server.config.types import FILE
+from cloudconsole.store.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 
 
 def read_settings_file(file: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.fix_commands import shell
 from cloudconsole.store.base import BUSY_SECONDS, StoreError, read_only_engine
+from cloudconsole.store.file_permissions import everyone_can_write
 from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 
 _UNKNOWN: Final = "check that it runs, and the address, password and certificates in the database setting"
@@ -71,8 +72,8 @@ MORE_FOR_OPENSTACK: Final = 1
 CLOCK_SECONDS: Final = 1.0
 MAX_SIGNALS: Final = 1_000_000
 
-_FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
-"""A group may read the file, so that root can own it."""
+_FOR_OTHERS: Final = stat.S_IROTH | stat.S_IXOTH | stat.S_IWGRP
+"""A group may read the file, so that root can own it. One that everyone can write is rejected where it is read."""
 _FACTS: Final = text("""
     SELECT current_setting('server_version_num')::int / 10000 AS version,
         current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' AS keeps_word,
@@ -129,7 +130,7 @@ def check_database(case: DoctorContext) -> Iterator[Finding]:
 def _password_file_permissions(file: Path) -> Iterator[Finding]:
     """Warn of a readable password file; `serve` does not, since container secrets are often world-readable."""
     try:
-        is_open = file.stat().st_mode & _FOR_OTHERS
+        is_open = not everyone_can_write(file) and file.stat().st_mode & _FOR_OTHERS
     except OSError:
         # Reported where the password is read.
         return

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from cloudconsole.core.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 from cloudconsole.store.base import BUSY_SECONDS, StoreError
+from cloudconsole.store.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
 
 Parameters = dict[str, str]
 
