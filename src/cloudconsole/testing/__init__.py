@@ -7,11 +7,10 @@
 It needs the `server` extra. With pytest, use the fixtures of the plugin instead.
 """
 
-from cloudconsole.testing.errors import ServerNotStarted
 from cloudconsole.testing.in_process import in_process_console
 from cloudconsole.testing.journal import ReceivedRequest, ReceivedRequests
 from cloudconsole.testing.process import running_console
-from cloudconsole.testing.server import ConsoleServer
+from cloudconsole.testing.server import ConsoleServer, ServerNotStarted
 
 __all__ = [
     "ConsoleServer",

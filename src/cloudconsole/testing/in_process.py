@@ -10,9 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudconsole.testing.errors import ServerNotStarted
 from cloudconsole.testing.flags import serve_flags
-from cloudconsole.testing.server import CALL_SECONDS, ConsoleServer
+from cloudconsole.testing.server import CALL_SECONDS, ConsoleServer, ServerNotStarted
 
 if TYPE_CHECKING:
     import httpx2

@@ -12,9 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from cloudconsole.testing.errors import ServerNotStarted
 from cloudconsole.testing.flags import serve_flags
-from cloudconsole.testing.server import ConsoleServer
+from cloudconsole.testing.server import ConsoleServer, ServerNotStarted
 
 START_SECONDS: Final = 120
 STOP_SECONDS: Final = 60

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from cloudconsole.testing.errors import ServerNotStarted
 from cloudconsole.testing.flags import moment_text
 from cloudconsole.testing.journal import ReceivedRequest, ReceivedRequests
 
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
     from cloudconsole import AsyncConsole, Console
 
 CALL_SECONDS: Final = 60
+
+
+class ServerNotStarted(Exception):
+    """The console could not be started, or it does not respond."""
 
 
 class ConsoleServer:
