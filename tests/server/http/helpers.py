@@ -154,15 +154,23 @@ def record_replication_waits(monkeypatch: pytest.MonkeyPatch) -> list[Writer]:
 
 
 class Page(HTMLParser):
-    """The tags, ids and links of a page."""
+    """The tags, ids and links of a page, and the contents of its `script` and `style` elements."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inline: dict[str, list[str]] = {"script": [], "style": []}
         self.feed(text)
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
+        if tag in self.inline:
+            self.inline[tag].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem in self.inline:
+            self.inline[self.cdata_elem][-1] += data
 
     @property
     def ids(self) -> list[str | None]:
