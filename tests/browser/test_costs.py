@@ -567,6 +567,29 @@ def test_a_failed_download_saves_nothing_and_can_be_retried(browser: ConsoleBrow
         status.get_by_role("button", name="Try again").click()
 
 
+def test_a_failed_download_is_forgotten_when_the_month_is_loaded_again(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/nowhere")
+    page.route("**/api/", lambda route: route.abort())
+    page.goto("/#/costs")
+    page.get_by_role("button", name=CSV).click()
+    status = page.locator(".download-status")
+    expect(status.get_by_role("alert")).to_be_visible()
+    page.unroute("**/api/")
+    page.locator(".shell-outage").get_by_role("button", name="Try again").click()
+    expect(status).to_be_empty()
+
+
+def test_the_link_to_the_resources_leads_to_the_breakdown(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in(viewport=PHONE)
+    page.get_by_role("link", name="Costs by resource").click()
+    heading = page.get_by_role("heading", name="Monthly breakdown")
+    expect(heading).to_be_focused()
+    wait_until_loaded(page)
+    expect(heading).to_be_in_viewport()
+    # Only once: reload and Back restore the position.
+    assert page.evaluate("location.hash") == "#/costs?by=resource"
+
+
 @pytest.mark.parametrize(
     "second",
     [

@@ -236,6 +236,17 @@ def test_a_disabled_domain_is_not_said_to_be_accelerated(
     expect(page.locator("[data-field=cname]")).not_to_contain_text(never)
 
 
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_the_state_stands_below_a_name_that_fills_the_line(browser: ConsoleBrowser, locale: str) -> None:
+    page = domain_page(browser, f"/{FULL}", locale=locale, viewport={"width": 390, "height": 844})
+    name, state = page.locator("h1").bounding_box(), page.locator(".domain-state .badge").bounding_box()
+    assert name
+    assert state
+    assert state["y"] >= name["y"] + name["height"]
+    assert state["width"] > state["height"]
+    assert_accessible(page)
+
+
 def test_recent_lookups_are_offered_until_sign_out(browser: ConsoleBrowser) -> None:
     # Pasted IDs may have a leading space and a trailing slash.
     page = lookup_page(browser, f"/%20{MINIMAL}/")

@@ -138,6 +138,34 @@ def test_an_invalid_count_is_rejected_at_the_field(browser: ConsoleBrowser, type
     expect(page.get_by_text("Enter a whole number")).to_have_count(0)
 
 
+def test_amounts_are_dimmed_while_a_field_is_invalid(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, "?items=volume*1*100")
+    shown = [page.locator(name) for name in (".estimate-result", ".estimate-details", ".item-price")]
+    size = page.get_by_label("Size of Volume in GB")
+    for typed in ("", "-5"):
+        size.fill(typed)
+        for each in shown:
+            expect(each).to_have_css("filter", "grayscale(1)")
+        assert_accessible(page)
+        size.fill("250")
+        for each in shown:
+            expect(each).to_have_css("filter", "none")
+
+
+def test_months_and_system_disks_are_explained(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, "?items=instance*1*4")
+    expect(page.get_by_text("A month has 30 days. Prices include the system disk")).to_be_visible()
+    expect(page.get_by_text("Per month (30 days)", exact=True).first).to_be_visible()
+    note = page.get_by_text("System disks of instances do not use the quotas for volumes.")
+    expect(note).to_be_hidden()
+    page.locator(".quota-use summary").click()
+    expect(note).to_be_visible()
+    page.get_by_role("button", name="Remove m1.large").click()
+    page.get_by_role("button", name="+ Volume").click()
+    expect(amount(page, "month")).to_be_visible()
+    expect(note).to_have_count(0)
+
+
 def test_invalid_items_in_the_url_are_shown_as_not_included(browser: ConsoleBrowser) -> None:
     items = [
         "instance*0*4", "instance*x*4", "instance*1", "instance*1*%2525zz", "volume*1", "volume*1*0", "image*1*1e3",

@@ -124,6 +124,29 @@ def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> Non
     screenshot(page, "overview-states")
 
 
+@pytest.mark.parametrize(
+    ("locale", "text"),
+    [
+        ("en-GB", "No quota is near its limit. Closest: volume and snapshot storage, 65.0% used, 700 GB free."),
+        ("zh-CN", "没有即将用尽的配额。 用量最高：云硬盘与快照容量，已用 65.0%，剩余 700 GB。"),
+    ],
+)
+def test_the_most_used_quota_is_named(browser: ConsoleBrowser, locale: str, text: str) -> None:
+    page = browser.open_signed_in(locale=locale)
+    expect(page.locator(".quota-alerts")).to_have_text(text)
+    # Beside its name, however long that is.
+    status, track = (quota(page, "gigabytes").locator(each).bounding_box() for each in (".gauge-status", ".track"))
+    assert status
+    assert track
+    assert round(status["x"] + status["width"]) == round(track["x"] + track["width"])
+
+
+def test_no_quota_is_named_if_none_is_used(browser: ConsoleBrowser) -> None:
+    load_cloud(browser.console, lambda _cloud, tenant: tenant.update(resources=[]))
+    page = browser.open_signed_in()
+    expect(page.locator(".quota-alerts")).to_have_text("No quota is near its limit.")
+
+
 def test_costs_show_this_month_and_its_forecast(browser: ConsoleBrowser, client: Console) -> None:
     page = browser.open_signed_in()
     forecast = client.forecast()

@@ -16,6 +16,10 @@ export const FLAVORS = {
     zh: "所选核数和内存没有“{disk}”的系统盘，请重新选择。",
   },
   "flavors.prices_of": { en: "Prices of node {node}", zh: "节点 {node} 的价格" },
+  "flavors.prices_include": {
+    en: "A month has {days} days. Prices include the system disk, which does not use the quotas for volumes.",
+    zh: "每月按 {days} 天计算。价格已含系统盘，系统盘不占用云硬盘配额。",
+  },
   "flavors.no_match": { en: "No matching flavors.", zh: "没有符合条件的配置。" },
   "flavors.reset": { en: "Clear filters", zh: "清除筛选" },
   "flavors.all": { en: "All flavors", zh: "全部配置" },

@@ -29,6 +29,10 @@ export const OVERVIEW = {
   "quotas.network": { en: "Network", zh: "网络" },
   "quotas.limits": { en: "Limits", zh: "上限" },
   "quotas.ok": { en: "No quota is near its limit.", zh: "没有即将用尽的配额。" },
+  "quotas.closest": {
+    en: "Closest: {name}, {percent} used, {free} free.",
+    zh: "用量最高：{name}，已用 {percent}，剩余 {free}。",
+  },
   "quotas.urgent": { en: "80% used or more", zh: "已用 80% 及以上" },
   "quotas.over": { en: "{count} of {total} quotas are exceeded: {names}", zh: "{total} 项配额中有 {count} 项超出：{names}" },
   "quotas.over.one": { en: "1 of {total} quotas is exceeded: {names}", zh: "{total} 项配额中有 1 项超出：{names}" },

@@ -25,6 +25,7 @@ function render(route) {
     load: serviceInfo,
     render: (info) => h("div", { class: "costs-grid" }, panels(info, state)),
   });
+  if (state.get("at") === "month") content.loaded.then(() => showMonth(content, state));
   const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.costs")), exactToggle(content, state));
   return [head, content];
 }
@@ -78,6 +79,16 @@ function panels(info, state) {
         render: (items) => prices(items, info),
       }),
   ];
+}
+
+// Links to the breakdown lead to its heading. Reload and Back restore the position instead.
+function showMonth(content, state) {
+  const heading = content.querySelector(".cost-month h2");
+  if (!heading || !content.isConnected) return;
+  state.set({ at: "" });
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+  content.querySelector(".cost-month").scrollIntoView();
 }
 
 function monthCommands(selection, state) {

@@ -31,13 +31,15 @@ function render(route) {
   return [h("h1", {}, t("nav.flavors")), content];
 }
 
-function flavorsPage(data, { units, currency, extensions }, { nodes, volumeTypes }, state) {
+function flavorsPage(data, { units, currency, extensions, monthDays }, { nodes, volumeTypes }, state) {
   if (data.flavors.length === 0) return h("p", { class: "card empty" }, t("flavors.empty"));
   if (!extensions?.includes("GetEstimate")) return flavorList(data, units, state, null);
   restoreEstimate(state);
   const node = nodes.find(({ name }) => name === state.get("node"))?.name ?? "";
   const onNode = (name) => list.setNode(name);
-  const estimate = estimateCard({ flavors: data.flavors, units, currency, volumeTypes, state, nodes, node, onNode });
-  const list = flavorList(data, units, state, { currency, node, onAdd: estimate.addFlavor });
+  const estimate = estimateCard({
+    flavors: data.flavors, units, currency, monthDays, volumeTypes, state, nodes, node, onNode,
+  });
+  const list = flavorList(data, units, state, { currency, monthDays, node, onAdd: estimate.addFlavor });
   return h("div", { class: "with-estimate" }, list, estimate.bar, estimate.card);
 }

@@ -57,8 +57,12 @@ export function downloadButtons(first) {
     }
   }
 
+  function clearError() {
+    if (status.querySelector(".error-box")) replace(status);
+  }
+
   show(first);
-  return { show, buttons: h("div", { class: "row" }, buttons), status };
+  return { show, clearError, buttons: h("div", { class: "row" }, buttons), status };
 }
 
 // Each page becomes a part of the file, which the browser may keep outside of its memory.

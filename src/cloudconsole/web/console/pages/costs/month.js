@@ -31,7 +31,11 @@ export function monthDetails({ months, selection, state, info, has, bills, price
     const next = panel({
       name: "breakdown",
       load: async () => (data = await loadMonth(shown, { bills, prices, isOver: shown !== current }, () => latest === token)),
-      render: (loaded) => breakdown(loaded, { month: shown, isCurrent: shown === current, info, state }),
+      render: (loaded) => {
+        // A download that failed when the console could not be reached.
+        if (download) download.clearError();
+        return breakdown(loaded, { month: shown, isCurrent: shown === current, info, state });
+      },
     });
     if (!slot.hasChildNodes()) replace(slot, next);
     slot.setAttribute("aria-busy", "true");

@@ -14,7 +14,7 @@ import { flavorTable } from "./table.js";
 
 const SORTS = ["name", "vcpus", "ram", "disk", "fits", "month"];
 
-// `pricing` is null without GetEstimate, else {currency, node, onAdd}. The element's `setNode` method shows the prices
+// `pricing` is null without GetEstimate, else {currency, monthDays, node, onAdd}. The element's `setNode` method shows the prices
 // of another node.
 export function flavorList(data, units, state, pricing) {
   const id = newId("flavors");
@@ -145,6 +145,7 @@ export function flavorList(data, units, state, pricing) {
     ),
     filters.element,
     h("div", { class: "list-head" }, count, reset),
+    pricing && h("p", { class: "hint" }, t("flavors.prices_include", { days: pricing.monthDays })),
     notice,
     noResults,
     output,

@@ -40,7 +40,7 @@ export function costs({ items, forecast, info, hasResources }) {
       "p",
       { class: "costs-link row" },
       h("a", { class: "button", href: "#/costs" }, t("costs.view")),
-      hasResources && h("a", { class: "button", href: "#/costs?by=resource" }, t("costs.view.resources")),
+      hasResources && h("a", { class: "button", href: "#/costs?by=resource&at=month" }, t("costs.view.resources")),
     ),
   ];
 }

@@ -42,7 +42,7 @@ export function gauge({ name, label, used, limit, format }) {
 export function emptyGauge(label) {
   return h(
     "li",
-    { class: "gauge" },
+    { class: "gauge ok" },
     head(h("span", { class: "gauge-name" }, label), UNKNOWN),
     h("div", { class: "track" }),
     numbers({ used: UNKNOWN, limit: UNKNOWN, free: UNKNOWN }),

@@ -119,13 +119,26 @@ function alerts(gauges) {
     const key = found.length === 1 ? `quotas.${status}.one` : `quotas.${status}`;
     return found.length > 0 && h("li", { class: status }, t(key, { count: found.length, total: gauges.length, names }));
   }).filter(Boolean);
-  if (lines.length === 0) return h("p", { class: "quota-alerts ok" }, t("quotas.ok"));
+  if (lines.length === 0) return h("p", { class: "quota-alerts ok" }, t("quotas.ok"), closest(gauges));
   return h("ul", { class: "quota-alerts" }, lines);
 }
 
+// Of quotas that are not near their limits, the one that is most used.
+function closest(gauges) {
+  const [found] = gauges.filter(({ used, limit }) => limit > 0n && used > 0n).sort(byUrgency);
+  if (!found) return null;
+  const { label, used, limit, format } = found;
+  const values = { name: inSentence(label), percent: percentText(used, limit), free: format(limit - used) };
+  return h("span", { class: "quota-closest" }, " ", t("quotas.closest", values));
+}
+
+// RAM and the like stay as they are.
+function inSentence(label) {
+  return label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
+}
+
 function alertName({ label, used, limit, format }, status) {
-  // Within a sentence; RAM and the like stay as they are.
-  const name = label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
+  const name = inSentence(label);
   if (status === "full") return name;
   const amount = t("quotas.amount", { used: format(used), limit: format(limit) });
   return t("quotas.name", { name, amount: status === "over" ? amount : percentText(used, limit) });

@@ -22,7 +22,9 @@ const NEW_ITEMS = {
 
 // Returns {card, bar, addFlavor}; the bar leads to the card where that is below the table. The result is at the top,
 // because the card may be longer than the window.
-export function estimateCard({ flavors, units, currency, volumeTypes, state, nodes, node: firstNode, onNode }) {
+export function estimateCard({
+  flavors, units, currency, monthDays, volumeTypes, state, nodes, node: firstNode, onNode,
+}) {
   const id = newId("estimate");
   const parsed = parseItems(state.get("items"), flavors);
   const items = parsed.slice(0, MAX_ITEMS);
@@ -105,8 +107,8 @@ export function estimateCard({ flavors, units, currency, volumeTypes, state, nod
 
   function show(estimate, requested, isAnnounced) {
     requested.forEach((item, index) => rowOf(item).showPrice(estimate.items[index]));
-    replace(result, estimateResult(estimate, { units, currency, notIncluded: notIncluded() }));
-    replace(details, estimateDetails(estimate, requested, { units, currency, opened }));
+    replace(result, estimateResult(estimate, { units, currency, monthDays, notIncluded: notIncluded() }));
+    replace(details, estimateDetails(estimate, requested, { units, currency, monthDays, opened }));
     const month = estimate.month === null
       ? t("estimate.no_total")
       : t("estimate.per_month", { amount: `${roundedText(estimate.month, currency)} ${currency}` });

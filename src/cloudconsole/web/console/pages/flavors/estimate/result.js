@@ -13,15 +13,16 @@ const OTHER_PERIODS = ["hour", "day", "year"];
 const QUOTA_UNITS = { ram: "ram", gigabytes: "volume" };
 
 // `notIncluded` says what the estimate leaves out, if anything.
-export function estimateResult(estimate, { units, currency, notIncluded }) {
-  return [monthlyCost(estimate, currency), verdict(estimate, units, notIncluded)];
+export function estimateResult(estimate, { units, currency, monthDays, notIncluded }) {
+  return [monthlyCost(estimate, currency, monthDays), verdict(estimate, units, notIncluded)];
 }
 
-export function estimateDetails(estimate, items, { units, currency, opened }) {
+export function estimateDetails(estimate, items, { units, currency, monthDays, opened }) {
+  const note = items.some(({ flavor }) => flavor?.disk > 0) && h("p", { class: "hint" }, t("estimate.system_disk"));
   return [
     otherCosts(estimate, currency),
-    disclosure(opened, "quota-use", t("estimate.quotas"), quotaTable(estimate.quotas, units)),
-    disclosure(opened, "exact-amounts", t("estimate.exact"), exactTable(estimate, items, currency)),
+    disclosure(opened, "quota-use", t("estimate.quotas"), quotaTable(estimate.quotas, units), note),
+    disclosure(opened, "exact-amounts", t("estimate.exact"), exactTable(estimate, items, currency, monthDays)),
   ];
 }
 
@@ -35,10 +36,10 @@ function verdictText({ fits }, notIncluded) {
   return t(notIncluded ? "estimate.rest_fits" : "estimate.fits");
 }
 
-function monthlyCost({ month }, currency) {
+function monthlyCost({ month }, currency, days) {
   if (month === null) return h("p", { class: "notice warning" }, t("estimate.no_total"));
   const amount = h("dd", {}, roundedAmount(month, currency), " ", h("span", { class: "currency" }, currency));
-  return h("dl", { class: "estimate-costs per-month" }, h("div", {}, h("dt", {}, t("estimate.month")), amount));
+  return h("dl", { class: "estimate-costs per-month" }, h("div", {}, h("dt", {}, t("estimate.month", { days })), amount));
 }
 
 function otherCosts(estimate, currency) {
@@ -92,11 +93,11 @@ function quotaAmount(quota, amount, units) {
   return unit && toBigInt(amount) !== 0n ? formatSize(amount, units[unit]) : formatNumber(toBigInt(amount));
 }
 
-function exactTable(estimate, items, currency) {
+function exactTable(estimate, items, currency, days) {
   const cell = (amount) => h("td", { class: "number" }, amount === null ? t("estimate.no_price") : groupThousands(amount));
   const row = (name, amounts) => h("tr", {}, h("th", { scope: "row" }, name), PERIODS.map((period) => cell(amounts[period])));
   const label = (item) => t("estimate.item", { count: formatNumber(item.count), name: itemName(item) });
-  const heading = (period) => h("th", { scope: "col", class: "number" }, t(`estimate.${period}`));
+  const heading = (period) => h("th", { scope: "col", class: "number" }, t(`estimate.${period}`, { days }));
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": t("estimate.exact") },
