@@ -132,6 +132,12 @@ def wait_until_painted(page: Page) -> None:
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def stop_clock(page: Page) -> None:
+    """From now on, timers of the page run only when the test moves its clock."""
+    page.clock.install(time="2026-11-15T12:20:00Z")
+    page.clock.pause_at("2026-11-15T12:20:01Z")
+
+
 def tab_to(page: Page, name: str, backwards: bool = False) -> None:
     """Press Tab until the element with this name has the focus."""
     for _ in range(60):

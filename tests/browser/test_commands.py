@@ -129,7 +129,16 @@ def test_commands_are_for_what_the_page_shows(browser: ConsoleBrowser) -> None:
     expect(page.get_by_role("button", name="for Flavors")).to_be_visible()
     expect(button).to_be_hidden()
     page.get_by_role("button", name="Add m1.tiny to the estimate").click()
-    assert '"flavor":"1"' in open_commands(page, "Estimate")["curl"]
+    assert '"flavor": "1"' in open_commands(page, "Estimate")["curl"]
+
+
+def test_long_values_are_broken_and_the_package_is_named(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/flavors?items=instance*3*4+volume*2*100+image*1*20&node=hk-1")
+    wait_until_loaded(page)
+    commands = open_commands(page, "Estimate")
+    for name, text in commands.items():
+        assert max(map(len, text.splitlines())) <= 100, name
+    expect(page.get_by_role("dialog").get_by_text("pip install ./cloudconsole-*.whl")).to_be_visible()
 
 
 SHOW = """async (request) => {

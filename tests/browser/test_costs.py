@@ -20,6 +20,7 @@ from tests.browser.helpers import (
     screenshot,
     serve_modules,
     sign_in,
+    stop_clock,
     wait_until_loaded,
     wait_until_painted,
 )
@@ -569,6 +570,7 @@ def test_a_failed_download_saves_nothing_and_can_be_retried(browser: ConsoleBrow
 
 def test_a_failed_download_is_forgotten_when_the_month_is_loaded_again(browser: ConsoleBrowser) -> None:
     page = browser.open_signed_in("/#/nowhere")
+    stop_clock(page)
     page.route("**/api/", lambda route: route.abort())
     page.goto("/#/costs")
     page.get_by_role("button", name=CSV).click()

@@ -1,5 +1,7 @@
 """The overview page: all numbers match the API, and each panel loads and fails independently."""
 
+import time
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
@@ -14,6 +16,7 @@ from tests.browser.helpers import (
     assert_accessible,
     screenshot,
     sign_in,
+    stop_clock,
     wait_until_loaded,
 )
 
@@ -366,7 +369,16 @@ def test_no_time_is_shown_if_nothing_was_loaded(browser: ConsoleBrowser) -> None
 @pytest.mark.parametrize(("path", "count"), [("/#/", 4), ("/#/costs", 5)])
 def test_one_message_replaces_the_errors_of_all_panels(browser: ConsoleBrowser, path: str, count: int) -> None:
     page = browser.open_signed_in("/#/nowhere")
-    page.route("**/api/", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
+    working = set[str]()
+
+    # GET stays down, so that only the button loads the page again.
+    def respond(route: Route) -> None:
+        if route.request.method in working:
+            route.fallback()
+        else:
+            route.fulfill(status=502, body="<html>Bad Gateway</html>")
+
+    page.route("**/api/", respond)
     page.goto(path)
     outage = page.locator(".shell-outage")
     expect(outage.get_by_role("alert")).to_contain_text("The console is not available at the moment (502).")
@@ -379,7 +391,7 @@ def test_one_message_replaces_the_errors_of_all_panels(browser: ConsoleBrowser, 
     retry.click()
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
     expect(retry).to_be_focused()
-    page.unroute("**/api/")
+    working.add("POST")
     retry.click()
     expect(outage).to_be_empty()
     wait_until_loaded(page)
@@ -399,6 +411,99 @@ def test_during_an_outage_the_last_data_stays(browser: ConsoleBrowser) -> None:
     page.get_by_role("link", name="Domains").click()
     expect(page.locator(".shell-outage")).to_be_empty()
     expect(page.locator("main").get_by_role("button", name="Try again")).to_be_visible()
+    # Also on a later visit.
+    page.get_by_role("link", name="Overview").click()
+    expect(page.locator(".shell-outage")).to_contain_text("The console cannot be reached. Check your connection.")
+    expect(page.locator(".panel.is-outdated .as-of")).to_have_count(4)
+    expect(quota(page, "cores").locator("dd").first).to_be_visible()
+    assert_accessible(page)
+
+
+def test_the_data_of_an_earlier_visit_is_not_shown_to_another_account(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
+    page.get_by_role("link", name="Domains").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.locator("[name=password]")).to_be_visible()
+    for action in TITLES:
+        browser.console.fault("internal_error", call=action, times=5)
+    sign_in(page, "other")
+    expect(page.locator(".shell-outage").get_by_role("alert")).to_be_visible()
+    expect(page.get_by_text("Not loaded")).to_have_count(4)
+    expect(page.locator(".gauge")).to_have_count(0)
+
+
+def requests_until(page: Page, done: Callable[[], bool]) -> list[str]:
+    """Move the page's clock on until it is done, and return the methods of its requests."""
+    methods: list[str] = []
+    page.on("request", lambda request: methods.append(request.method))
+    deadline = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < deadline
+        page.clock.run_for(1000)
+    return methods
+
+
+def test_an_outage_is_retried_until_it_is_over(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
+    stop_clock(page)
+    failed = list[str]()
+
+    def fail(route: Route) -> None:
+        failed.append(route.request.method)
+        route.abort()
+
+    page.route("**/api/", fail)
+    page.get_by_role("button", name="Refresh").click()
+    outage = page.locator(".shell-outage")
+    expect(outage).to_contain_text("This page tries again by itself.")
+    wait_until_loaded(page)
+    failed.clear()
+    requests_until(page, lambda: len(failed) == 3)
+    # One request each, which is no action.
+    assert failed == ["GET"] * 3
+    page.unroute("**/api/")
+    methods = requests_until(page, lambda: outage.inner_text() == "")
+    assert methods.count("GET") <= 2
+    wait_until_loaded(page)
+    expect(page.locator(".is-outdated")).to_have_count(0)
+
+
+def test_a_hidden_page_does_not_retry(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
+    stop_clock(page)
+    page.route("**/api/", lambda route: route.abort())
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.locator(".shell-outage").get_by_role("alert")).to_be_visible()
+    wait_until_loaded(page)
+    page.evaluate("Object.defineProperty(document, 'hidden', { get: () => window.isHidden ?? true })")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.clock.run_for(600_000)
+    assert requests == []
+    with page.expect_request("**/api/"):
+        page.evaluate("window.isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def test_when_actions_fail_only_one_is_retried(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in()
+    stop_clock(page)
+    posts = list[str]()
+
+    def fail(route: Route) -> None:
+        if route.request.method == "GET":
+            route.fallback()
+            return
+        posts.append((route.request.post_data_json or {})["action"])
+        route.fulfill(status=502, body="")
+
+    page.route("**/api/", fail)
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.locator(".shell-outage").get_by_role("alert")).to_be_visible()
+    wait_until_loaded(page)
+    posts.clear()
+    requests_until(page, lambda: len(posts) == 3)
+    assert posts == ["GetUsageLimits"] * 3
+    expect(page.locator(".shell-outage").get_by_role("alert")).to_be_visible()
 
 
 def test_panels_that_fail_for_different_reasons_show_them(browser: ConsoleBrowser) -> None:

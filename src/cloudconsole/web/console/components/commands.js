@@ -6,6 +6,11 @@ import { formatNumber, t } from "../core/i18n.js";
 import { account } from "../core/session.js";
 import { copyButton } from "./copy_button.js";
 
+const INDENT = "    ";
+// Characters in a line of a value.
+const LINE = 76;
+const INSTALL = "pip install ./cloudconsole-*.whl";
+
 // `title` names the data, `request` returns how to get it now: {action, fields, cli}. `cli` is the command's name and
 // arguments; without it, `call` is used.
 export function commandsButton(title, request) {
@@ -22,7 +27,7 @@ export function commandsFor({ action, fields = {}, cli = null }) {
   const { username, region } = account();
   const target = { base: location.origin, username, region };
   return {
-    curl: curlCommand(target, JSON.stringify({ action, ...fields })),
+    curl: curlCommand(target, formatted({ action, ...fields }, JSON.stringify)),
     Python: pythonCommand(target, action, fields),
     CLI: cliCommand(target, cli ?? ["call", action, ...cliFields(fields)]),
   };
@@ -37,6 +42,7 @@ function open(title, request) {
     h("header", { class: "panel-head" }, h("h2", { id }, t("commands.heading", { title })), close),
     h("p", { class: "muted" }, t("commands.password")),
     request.fields?.limit && h("p", { class: "muted" }, t("commands.pages", { count: formatNumber(request.fields.limit) })),
+    h("p", { class: "muted" }, t("commands.install"), " ", h("code", {}, INSTALL)),
     Object.entries(commandsFor(request)).map(([name, text]) => block(name, text)),
   );
   const dialog = h("dialog", { class: "commands", "aria-labelledby": id }, content);
@@ -78,7 +84,7 @@ curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/"
 
 function pythonCommand({ base, username, region }, action, fields) {
   const text = (value) => JSON.stringify(value);
-  const given = Object.entries(fields).map(([name, value]) => `, ${name}=${pythonValue(value)}`);
+  const given = Object.entries(fields).map(([name, value]) => `, ${name}=${formatted(value, pythonValue, INDENT)}`);
   return `from getpass import getpass
 from pprint import pprint
 
@@ -97,9 +103,22 @@ with Console(
 function pythonValue(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
-  if (Array.isArray(value)) return `[${value.map(pythonValue).join(", ")}]`;
-  if (typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${pythonValue(each)}`).join(", ")}}`;
+  return JSON.stringify(value);
+}
+
+// A value as JSON or Python, of which `leaf` formats the parts. What is too long for a line is broken.
+function formatted(value, leaf, indent = "", width = LINE) {
+  if (value === null || typeof value !== "object") return leaf(value);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  const parts = (deeper, rest) =>
+    Object.entries(value).map(([name, each]) => {
+      const label = Array.isArray(value) ? "" : `${JSON.stringify(name)}: `;
+      return label + formatted(each, leaf, deeper, rest - label.length);
+    });
+  const flat = `${open}${parts("", Infinity).join(", ")}${close}`;
+  if (indent.length + flat.length <= width) return flat;
+  const deeper = indent + INDENT;
+  return `${open}\n${deeper}${parts(deeper, width).join(`,\n${deeper}`)}\n${indent}${close}`;
 }
 
 function cliCommand({ base, username, region }, words) {
@@ -110,7 +129,7 @@ function cliCommand({ base, username, region }, words) {
 
 function cliFields(fields) {
   return Object.entries(fields).map(([name, value]) =>
-    typeof value === "string" ? `${name}=${value}` : `${name}:=${JSON.stringify(value)}`,
+    typeof value === "string" ? `${name}=${value}` : `${name}:=${formatted(value, JSON.stringify)}`,
   );
 }
 

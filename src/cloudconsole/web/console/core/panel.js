@@ -3,10 +3,12 @@
 import { ApiError, invalidResponse } from "./api.js";
 import { h, newId, replace } from "./dom.js";
 import { t } from "./i18n.js";
-import { CallCancelled, serviceInfo } from "./session.js";
+import { CallCancelled, onSessionChange, serviceInfo } from "./session.js";
 import { formatMoment } from "./time.js";
 
 const listeners = new Set();
+// What panels with `isKept` have loaded last, by name: {data, moment}.
+const kept = new Map();
 
 // Listeners are called whenever a panel has been loaded, or could not be.
 export function onPanelChange(listener) {
@@ -17,9 +19,10 @@ export function onPanelChange(listener) {
 // without one a plain container. `render` also receives the set of what the reader has opened (see disclosure.js).
 // `tools` are elements beside the title. `skeleton` returns what is known of the content before the first load, in about
 // its size, so that nothing below moves. The element's `reload` method loads the data again and returns whether it
-// succeeded. Until then, and if it fails, the present content stays. `loaded` is the promise of the first load, and
-// `failure` the error of the last one, if it failed.
-export function panel({ title, load, render, name, tools = [], skeleton = () => null }) {
+// succeeded. Until then, and if it fails, the present content stays. With `isKept`, also that of an earlier visit of the
+// page; the name then stands for the data. `loaded` is the promise of the first load, and `failure` the error of the last
+// one, if it failed.
+export function panel({ title, load, render, name, tools = [], skeleton = () => null, isKept = false }) {
   const notice = h("div", { class: "panel-notice" });
   const body = h("div", { class: "panel-body" });
   const section = title ? card(title, name, tools, notice, body) : h("div", { class: `panel ${name}` }, notice, body);
@@ -36,8 +39,10 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
     if (loadedAt === null) show([], [h("p", { class: "loading" }, t("panel.loading")), skeleton()]);
     try {
       const moment = new Date();
-      show([], render(await load(), opened));
+      const data = await load();
+      show([], render(data, opened));
       loadedAt = moment;
+      if (isKept) kept.set(name, { data, moment });
       section.failure = null;
       return true;
     } catch (error) {
@@ -46,6 +51,7 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
       notBefore = performance.now() + (error.retryAfter ?? 0) * 1000;
       section.failure = toApiError(error);
       const message = errorBox(section.failure, reload);
+      if (loadedAt === null && isKept && kept.has(name)) showKept();
       if (loadedAt === null) show([message, h("p", { class: "not-loaded" }, t("panel.not_loaded"))], []);
       else replace(notice, message, asOf(loadedAt));
       return false;
@@ -58,6 +64,12 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
     }
   }
 
+  function showKept() {
+    const { data, moment } = kept.get(name);
+    show([], render(data, opened));
+    loadedAt = moment;
+  }
+
   function show(message, content) {
     replace(notice, message);
     replace(body, content);
@@ -68,6 +80,9 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
   section.loaded = reload();
   return section;
 }
+
+// Another account must not see it.
+onSessionChange(() => kept.clear());
 
 // When data was loaded, in the console's time zone.
 export function asOf(moment) {

@@ -17,6 +17,10 @@ export const OVERVIEW = {
     en: "Each command signs in to this console with your account, asks for your password and prints the data.",
     zh: "每条命令都以你的账户登录本控制台，执行时会询问密码，然后输出数据。",
   },
+  "commands.install": {
+    en: "Python and CLI need the package cloudconsole, for Python 3.11 or later. It is on no public index: get its wheel from your provider, then run",
+    zh: "Python 和命令行需要 Python 3.11 及以上版本和 cloudconsole 包。该包未在公共仓库发布，请向服务商获取安装包（wheel），然后执行",
+  },
   "commands.pages": {
     en: "curl and Python get one page of up to {count} items. If it is full, get the next one with marker; see the API reference.",
     zh: "curl 和 Python 只获取一页，最多 {count} 条；如已取满，请用 marker 参数获取下一页，详见接口文档。",

@@ -53,6 +53,8 @@ export const SHELL = {
   "banner.dismiss.title": { en: "Dismiss", zh: "关闭" },
   "banner.dismissed": { en: "Announcement dismissed.", zh: "公告已关闭。" },
 
+  "outage.retries": { en: "This page tries again by itself.", zh: "本页会自动重试。" },
+  "outage.over": { en: "The page has been loaded again.", zh: "页面已重新加载。" },
   "panel.loading": { en: "Loading…", zh: "正在加载…" },
   "panel.as_of": { en: "As of {time}", zh: "截至 {time}" },
   "panel.not_loaded": { en: "Not loaded", zh: "未加载" },

@@ -43,6 +43,7 @@ function panels(info, state) {
       panel({
         title: t("costs.this_month"),
         name: "this-month",
+        isKept: true,
         tools: commandsButton(t("costs.this_month"), () => ({ action: "GetForecast", cli: ["costs", "forecast"] })),
         load: forecast,
         render: (data) => thisMonth(data, info.currency),
@@ -51,6 +52,7 @@ function panels(info, state) {
       panel({
         title: t("costs.history"),
         name: "cost-history",
+        isKept: true,
         tools: commandsButton(t("costs.history"), () => ({ action: "GetBillingReportList4NearlyYear" })),
         load: bills,
         render: (data, opened) => history(data, { info, opened, selection: hasMonths ? selection : null }),
@@ -66,6 +68,7 @@ function panels(info, state) {
     panel({
       title: t("costs.estimated"),
       name: "cost-estimate",
+      isKept: true,
       tools: commandsButton(t("costs.estimated"), () => ({ action: "GetConsumptionsEstimated", cli: ["costs"] })),
       load: () => call("GetConsumptionsEstimated"),
       render: (items, opened) => estimate(items, info, opened),
@@ -74,6 +77,7 @@ function panels(info, state) {
       panel({
         title: t("prices.title"),
         name: "cost-prices",
+        isKept: true,
         tools: commandsButton(t("prices.title"), () => ({ action: "GetPrices", cli: ["prices"] })),
         load: priceList,
         render: (items) => prices(items, info),

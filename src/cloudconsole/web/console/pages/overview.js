@@ -19,6 +19,7 @@ function render() {
     panel({
       title: t("quotas.title"),
       name: "quotas",
+      isKept: true,
       tools: commandsButton(t("quotas.title"), () => ({ action: "GetUsageLimits", cli: ["usage"] })),
       load: () => Promise.all([call("GetUsageLimits"), serviceInfo()]),
       render: ([usage, info]) => quotas(usage, info.units),
@@ -27,6 +28,7 @@ function render() {
     panel({
       title: t("costs.title"),
       name: "costs",
+      isKept: true,
       tools: commandsButton(t("costs.title"), costsRequest),
       load: loadCosts,
       render: costs,
@@ -34,6 +36,7 @@ function render() {
     panel({
       title: t("news.title"),
       name: "news",
+      isKept: true,
       tools: commandsButton(t("news.title"), () => ({ action: "GetNews", cli: ["news"] })),
       load: loadAnnouncements,
       render: news,
@@ -41,6 +44,7 @@ function render() {
     panel({
       title: t("urls.title"),
       name: "urls",
+      isKept: true,
       tools: commandsButton(t("urls.title"), () => ({ action: "GetUrlList", cli: ["urls"] })),
       load: () => call("GetUrlList"),
       render: urls,
