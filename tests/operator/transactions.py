@@ -17,15 +17,20 @@ NOW = 1_800_000_000
 """2027-01-15T08:00:00Z."""
 
 
-def transaction(engine: Engine, *, now: int = NOW, force: bool = False) -> AbstractContextManager[OperatorTransaction]:
-    return operator_transaction(engine, actor="tester", now=now, force=force)
+def transaction(
+    engine: Engine, *, now: int = NOW, force: bool = False, keeps_operator: bool = False
+) -> AbstractContextManager[OperatorTransaction]:
+    return operator_transaction(engine, actor="tester", now=now, force=force, keeps_operator=keeps_operator)
 
 
 @contextmanager
-def rejected(engine: Engine, message: str, *, now: int = NOW, force: bool = False) -> Iterator[OperatorTransaction]:
+def rejected(
+    engine: Engine, message: str, *, now: int = NOW, force: bool = False, keeps_operator: bool = False
+) -> Iterator[OperatorTransaction]:
     """Open a transaction that must be rejected with this message and change nothing."""
     before = contents(engine)
-    with pytest.raises(OperatorError, match=message), transaction(engine, now=now, force=force) as tx:
+    opened = transaction(engine, now=now, force=force, keeps_operator=keeps_operator)
+    with pytest.raises(OperatorError, match=message), opened as tx:
         yield tx
     assert contents(engine) == before
 

@@ -20,6 +20,8 @@ class OperatorTransaction:
     zone: tzinfo = UTC
     force: bool = False
     """Whether to override the rules that raise `OverridableError`."""
+    keeps_operator: bool = False
+    """Whether an operator who can log in must remain even with `force`."""
     existing_names: Container[str] = ()
     """Names exempt from the rules for new names."""
 
@@ -29,11 +31,11 @@ class OperatorTransaction:
 
 @contextmanager
 def operator_transaction(
-    engine: Engine, *, actor: str, now: int, zone: tzinfo = UTC, force: bool = False
+    engine: Engine, *, actor: str, now: int, zone: tzinfo = UTC, force: bool = False, keeps_operator: bool = False
 ) -> Iterator[OperatorTransaction]:
     """Open a transaction that commits at the end and rolls back on an error."""
     with engine.begin() as connection:
-        yield OperatorTransaction(connection, actor, now, zone, force)
+        yield OperatorTransaction(connection, actor, now, zone, force, keeps_operator)
 
 
 @contextmanager

@@ -76,7 +76,7 @@ MOVED = {"node": "hk-2", "size": 120}
         (TENANTS.remove, ["other"], LAST, ""),
         (QUOTAS.change, ["demo", {"instances": 30}], "instances: 20", "instances: 30"),
         (ACCOUNTS.add, [EVE], BOB, BOB + NEW_ACCOUNT),
-        (ACCOUNTS.change, ["ann", {"role": "operator"}], "username: ann", "username: ann, role: operator"),
+        (ACCOUNTS.change, ["ann", {"disabled": True}], "username: ann", "username: ann, disabled: true"),
         (ACCOUNTS.reset_password, ["bob", OTHER_HASH], BOB, BOB.replace(SECRET_HASH, OTHER_HASH)),
         (ACCOUNTS.remove, ["bob"], BOB, ""),
         (NODES.add, [{"name": "hk-3"}], "hk-2]", "hk-2, hk-3]"),

@@ -47,7 +47,7 @@ NEW: dict[str, dict[str, Any]] = {
 }
 CHANGES: dict[str, dict[str, Any]] = {
     "tenant": {"name": "renamed"},
-    "account": {"role": "operator"},
+    "account": {"disabled": True},
     "node": {"name": "sh-2"},
     "price": {"price": "0.60"},
     "resource": {"size": 6},
@@ -210,7 +210,6 @@ def test_removal_of_a_needed_entity_names_what_needs_it(small: Engine) -> None:
 
 
 ACCOUNT_CHANGES: dict[str, Callable[[OperatorTransaction], ChangeResult]] = {
-    "role": lambda tx: ACCOUNTS.change(tx, "ann", {"role": "operator"}),
     "tenant": lambda tx: ACCOUNTS.change(tx, "ann", {"tenant": "other"}),
     "disabled": lambda tx: ACCOUNTS.disable(tx, "ann"),
     "sessions": lambda tx: ACCOUNTS.end_sessions(tx, "ann"),
@@ -223,7 +222,7 @@ ACCOUNT_CHANGES: dict[str, Callable[[OperatorTransaction], ChangeResult]] = {
 def test_only_a_changed_account_loses_its_sessions(small: Engine, change: str) -> None:
     add_new(small, ACCOUNTS)
     before = by_name(small, tables.accounts, "username")
-    with transaction(small) as tx:
+    with transaction(small, force=True) as tx:
         ACCOUNT_CHANGES[change](tx)
     after = by_name(small, tables.accounts, "username")
     assert after["ann"]["version"] != before["ann"]["version"]
@@ -238,7 +237,7 @@ def test_no_hash_is_in_a_record_or_the_audit_log(small: Engine) -> None:
         ACCOUNTS.reset_password(tx, key, OTHER_HASH)
     assert last_change(small) == ("account.password", key, None, {"password": "changed"})
     with transaction(small) as tx:
-        ACCOUNTS.change(tx, key, {"tenant": "demo"})
+        ACCOUNTS.change(tx, key, {"disabled": True})
         shown = str([ACCOUNTS.list(tx), ACCOUNTS.remove(tx, key)])
     assert "argon2" not in shown + str(rows(small, tables.operator_audit))
 
@@ -272,8 +271,35 @@ def test_last_active_operator_is_protected_unless_forced(small: Engine) -> None:
     with transaction(small) as tx:
         ACCOUNTS.enable(tx, "off")
         ACCOUNTS.disable(tx, "eve")
+    with rejected(small, "the account off is the last operator", force=True, keeps_operator=True) as tx:
+        ACCOUNTS.remove(tx, "off")
     with transaction(small, force=True) as tx:
         ACCOUNTS.remove(tx, "off")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_existing_account_cannot_become_an_operator(small: Engine, *, force: bool) -> None:
+    with rejected(small, "role: an existing account cannot become an operator", force=force) as tx:
+        ACCOUNTS.change(tx, "ann", {"role": "operator", "tenant": "other"})
+
+
+def test_demoted_operator_loses_its_sessions_and_stays_a_tenant(small: Engine) -> None:
+    with transaction(small) as tx:
+        for username in ("eve", "max"):
+            ACCOUNTS.add(tx, NEW["account"] | {"username": username, "role": "operator"})
+    before = by_name(small, tables.accounts, "username")["eve"]
+    with transaction(small) as tx:
+        ACCOUNTS.change(tx, "eve", {"role": "tenant"})
+    assert by_name(small, tables.accounts, "username")["eve"]["version"] != before["version"]
+    with rejected(small, "role: an existing account cannot become an operator") as tx:
+        ACCOUNTS.change(tx, "eve", {"role": "operator"})
+
+
+def test_move_to_another_tenant_must_be_forced(small: Engine) -> None:
+    with rejected(small, "^moves the account ann from the tenant demo to the tenant other: it will see") as tx:
+        ACCOUNTS.change(tx, "ann", {"tenant": "other"})
+    with transaction(small, force=True) as tx:
+        assert ACCOUNTS.change(tx, "ann", {"tenant": "other"}).changed
 
 
 @pytest.mark.parametrize("tenant", ["other", "provider"])
@@ -290,10 +316,10 @@ def test_first_operator_is_added_only_without_other_accounts(small: Engine, tena
 def test_accounts_are_listed_by_tenant_role_and_prefix(small: Engine) -> None:
     add_new(small, ACCOUNTS)
     with transaction(small) as tx:
-        ACCOUNTS.change(tx, "bob", {"role": "operator"})
+        ACCOUNTS.add(tx, NEW["account"] | {"username": "max", "role": "operator"})
         filters = ({"tenant": "demo"}, {"role": "operator"}, {"prefix": "e"}, {"prefix": "E"})
         listed = [[record["username"] for record in ACCOUNTS.list(tx, each)] for each in filters]
-    assert listed == [["ann", "bob"], ["bob"], ["eve"], []]
+    assert listed == [["ann", "bob"], ["max"], ["eve"], []]
     with rejected(small, "tenant: there is no tenant nobody") as tx:
         ACCOUNTS.list(tx, {"tenant": "nobody"})
 

@@ -215,12 +215,35 @@ def test_overridable_rejection_offers_force(operator: Operator, data: Path) -> N
     assert rows(data, operator_audit)[-1].change == "resource.add (forced)"
 
 
-def test_last_operator_can_only_be_removed_with_force(operator: Operator, data: Path) -> None:
-    page = operator.send(operator.get("/admin/account/remove/?key=operator").form("/remove/"))
+@pytest.mark.parametrize(
+    ("path", "verb", "values"),
+    [
+        ("account/remove/?key=operator", "remove", {}),
+        ("account/disable/?key=operator", "disable", {}),
+        ("account/one/?key=operator", "change", {"role": "tenant"}),
+        ("tenant/disable/?key=provider", "disable", {}),
+    ],
+)
+def test_last_operator_cannot_lose_access_in_the_pages(
+    operator: Operator, data: Path, path: str, verb: str, values: dict[str, str]
+) -> None:
+    before = rows(data, accounts), rows(data, tenants)
+    form = operator.get(f"/admin/{path}").form(f"/{verb}/")
+    page = operator.send(form, **values)
     assert (page.status, "the last operator who can sign in" in page.text) == (422, True)
-    page = operator.send(page.form("/remove/"), force=True)
-    assert page.heading == "Sign in"
-    assert "operator" not in [row.username for row in rows(data, accounts)]
+    assert "force" not in page.form(f"/{verb}/").boxes
+    assert operator.post(form.action, {**form.filled(**values), "force": "on"}).status == 422
+    assert (rows(data, accounts), rows(data, tenants)) == before
+
+
+def test_promotion_is_rejected_at_the_role_and_a_move_asks(operator: Operator, data: Path) -> None:
+    form = operator.get("/admin/account/one/?key=demo").form("/change/")
+    page = operator.send(form, role="operator")
+    assert (page.status, set(page.form("/change/").problems)) == (422, {"role"})
+    page = operator.send(form, tenant="other")
+    assert (page.status, "from the tenant demo to the tenant other" in page.text) == (422, True)
+    operator.send(page.form("/change/"), force=True)
+    assert rows(data, operator_audit)[-1].change == "account.change (forced)"
 
 
 def test_force_does_not_override_other_rejections(operator: Operator) -> None:

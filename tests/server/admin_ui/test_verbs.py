@@ -67,6 +67,8 @@ SWITCHED = {
 REMOVED = {name: key for name, key in SWITCHED.items() if name not in ("tenant", "node")}
 """Keys of entities that can be removed, as nothing needs them."""
 
+ADD_OPERATOR = "account add ann --tenant demo --role operator --password-file PASSWORD"
+
 CASES = [
     *(case(entity, "disable", key) for entity, key in SWITCHED.items()),
     *(case(entity, "enable", key, first=f"{entity} disable {key}") for entity, key in SWITCHED.items()),
@@ -76,7 +78,7 @@ CASES = [
     case("tenant", "change", "other", name="acme 公司"),
     case("tenant", "change", "other", project=PROJECT),
     case("account", "add", "ann", tenant="demo", role="operator", **NEW_PASSWORD),
-    case("account", "change", "demo", role="operator"),
+    case("account", "change", "ann", first=ADD_OPERATOR, role="tenant"),
     case("account", "password", "demo", **NEW_PASSWORD),
     case("account", "end-sessions", "demo"),
     case("account", "clear-throttle", "demo", address="192.0.2.7"),

@@ -20,7 +20,7 @@ from cloudconsole.operator.entities.fields_and_filters import (
 )
 from cloudconsole.operator.entities.references import require_owner, with_tenant
 from cloudconsole.operator.entity_models import parse_model
-from cloudconsole.operator.errors import OperatorError, OverridableError
+from cloudconsole.operator.errors import OperatorError, OverridableError, ValidationError
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -58,12 +58,13 @@ def ensure_operator_remains(tx: OperatorTransaction) -> Iterator[None]:
 
 def reject_removing_last_operator(tx: OperatorTransaction, going: ColumnElement[bool]) -> None:
     """Reject a change that leaves no operator who can log in; `going` matches the accounts that lose access."""
-    if tx.force:
+    if tx.force and not tx.keeps_operator:
         return
     can_log_in = active_operators()
     last = tx.connection.scalar(can_log_in.where(going).limit(1))
     if last is not None and tx.connection.scalar(can_log_in.where(~going).limit(1)) is None:
-        raise OverridableError(
+        rejection = OperatorError if tx.keeps_operator else OverridableError
+        raise rejection(
             Message(
                 "the account {account} is the last operator who can sign in: create another one first",
                 "账户 {account} 是最后一个可以登录的管理员，请先创建另一个",
@@ -172,15 +173,39 @@ class Accounts(EntityType):
         return {**row, "version": new_version()}
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        if before is not None and after is not None:
+            _reject_promotion(before, after)
         if before is not None and not self._is_operator(tx, after):
             reject_removing_last_operator(tx, self._is(before))
+        if before is not None and after is not None and before["tenant_id"] != after["tenant_id"] and not tx.force:
+            name = tx.connection.scalar(select(tenants.c.name).where(tenants.c.id == after["tenant_id"]))
+            values = {"account": before["username"], "former": before["tenant"], "tenant": name}
+            raise OverridableError(Message(*_MOVES, **values))
 
     def _is_operator(self, tx: OperatorTransaction, row: Row | None) -> bool:
         """Return whether the account is an operator who can log in."""
         if row is None or row["disabled"] or row["role"] != "operator":
             return False
-        tenants = tables.tenants.c
-        return tx.connection.scalar(select(tenants.disabled).where(tenants.id == row["tenant_id"])) is False
+        query = select(tenants.c.disabled).where(tenants.c.id == row["tenant_id"])
+        return tx.connection.scalar(query) is False
+
+
+def _reject_promotion(before: Row, after: Row) -> None:
+    """Reject making an account an operator: its password cannot be measured by the policy for operators."""
+    if after["role"] == "operator" != before["role"]:
+        raise ValidationError([(("role",), _NO_PROMOTION)])
+
+
+_NO_PROMOTION: Final = Message(
+    "an existing account cannot become an operator, because its password may be too weak for one: "
+    "add another account with this role",
+    "已有账户不能改为管理员，因为其密码可能不符合管理员的要求：请另行添加管理员账户",
+)
+_MOVES: Final = (
+    "moves the account {account} from the tenant {former} to the tenant {tenant}: "
+    "it will see what belongs to {tenant}, and no longer what belongs to {former}",
+    "将账户 {account} 从租户 {former} 移至租户 {tenant}：此后可查看 {tenant} 的内容，不再能查看 {former} 的内容",
+)
 
 
 ACCOUNTS: Final = Accounts()

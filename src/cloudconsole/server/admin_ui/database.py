@@ -72,8 +72,11 @@ class DatabaseExecutor:
     @contextmanager
     def writing(self, who: Session, *, force: bool = False) -> Iterator[OperatorTransaction]:
         """Open a transaction for the session's user; reject one who is no longer an operator."""
-        actor = ACTOR_PREFIX + who.username
-        with operator_transaction(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as tx:
+        actor, now = ACTOR_PREFIX + who.username, self.now()
+        # Nobody could undo in these pages what leaves no operator.
+        with operator_transaction(
+            self._cloud, actor=actor, now=now, zone=self.zone, force=force, keeps_operator=True
+        ) as tx:
             # Checked in the transaction: the change may have waited for seconds.
             if tx.connection.scalar(_still_operator(who)) is None:
                 raise LoginRequired

@@ -79,7 +79,10 @@ _HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
     ("account", "username"): Text(
         "Unique name for signing in, at most 64 characters.", "登录名须唯一，最多 64 个字符。"
     ),
-    ("account", "role"): Text("Operators can also use these pages.", "管理员还可以使用本管理后台。"),
+    ("account", "role"): Text(
+        "Operators can also use these pages, and change everything of all tenants.",
+        "管理员还可以使用本管理后台，并可修改所有租户的全部内容。",
+    ),
     ("account", "disabled"): Text("It cannot sign in.", "停用后无法登录。"),
     ("node", "name"): Text("Unique name of at most 255 characters.", "名称须唯一，最多 255 个字符。"),
     ("node", "disabled"): Text("It accepts no new resources.", "停用后不再接受新资源。"),
