@@ -1,5 +1,6 @@
 """Prices: validation, and protection of prices that resources need."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -232,6 +233,37 @@ def test_price_that_changes_past_costs_must_be_forced(store: Engine) -> None:
 def test_removal_of_a_price_in_force_must_be_forced_for_the_current_hour(store: Engine) -> None:
     with rejected(store, past_costs("1 hour from 2027-01-15 08:00 to now", "1 resource"), now=NOW + 1200) as tx:
         PRICES.remove(tx, "volume/gb/2026-06-01/n1")
+    message = r"; from now on the price 1.00 applies, which is in force from 2026-01-01 00:00 \(UTC\)$"
+    with rejected(store, message, now=NOW + 1200) as tx:
+        PRICES.remove(tx, "volume/gb/2026-06-01/n1")
+
+
+@pytest.mark.parametrize(
+    ("existing", "removed", "following"),
+    [
+        ([], {"node": "n1"}, "from now on no price applies"),
+        ([{"node": "n1"}], {"node": "n1", "from": "2026-05-01"}, "price 1.00 applies, which is in force"),
+        ([{"price": "3"}], {"node": "n1"}, "price 3.00 for all nodes applies, which is in force from 2026-01-01 00:00"),
+        ([{"node": "n1", "from": "2027-03-01"}], {"node": "n1"}, r"from now until 2027-03-01 00:00 \(UTC\)"),
+        ([{"from": "2027-03-01"}], {"node": "n1"}, "no price applies from now until 2027-03-01 00:00"),
+        ([{"type": "ssd"}, {}], {"type": "ssd", "node": "n1"}, "price 1.00 for all nodes applies"),
+        ([{}], {"type": "ssd"}, "from now on the prices without a type apply"),
+        ([{"node": "n1", "from": "2026-05-01"}], {"node": "n1"}, None),
+        ([], {"from": "2027-03-01"}, None),
+    ],
+)
+def test_removal_of_a_price_in_force_names_what_applies_instead(
+    engine_with: Callable[[str], Engine],
+    existing: list[dict[str, str]],
+    removed: dict[str, str],
+    following: str | None,
+) -> None:
+    price = VOLUME | {"price": "1", "from": "2026-01-01"}
+    with transaction(engine_with("version: 1\nnodes: [n1]\n")) as tx:
+        for values in existing:
+            PRICES.add(tx, price | values)
+        message = PRICES.after_removal(tx, PRICES.add(tx, price | removed).subject)
+    assert (message is None) if following is None else re.search(following, str(message))
 
 
 def test_price_of_closed_months_names_the_correction(store: Engine) -> None:

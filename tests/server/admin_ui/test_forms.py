@@ -294,6 +294,26 @@ def test_price_in_force_is_changed_only_on_confirmation(operator: Operator, data
     assert rows(data, operator_audit)[-1].change == "price.change (forced)"
 
 
+@pytest.mark.parametrize(
+    ("path", "note"),
+    [
+        ("account/remove/?key=operator", "You are signed in with this account."),
+        ("tenant/disable/?key=provider", "The account with which you are signed in belongs to it."),
+        ("price/remove/?key=image/gb/2025-01-01T00:00:00Z", "From now on no price applies, and nothing is billed"),
+    ],
+)
+def test_confirmation_says_what_follows(operator: Operator, path: str, note: str) -> None:
+    assert note in operator.get(f"/admin/{path}").text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["account/remove/?key=demo", "tenant/disable/?key=demo", "price/remove/?key=volume/gb/2025-01-01T00:00:00Z/hk-1"],
+)
+def test_confirmation_without_further_consequences_has_no_note(operator: Operator, path: str) -> None:
+    assert "<strong>" not in operator.get(f"/admin/{path}").html
+
+
 def test_price_that_has_come_into_force_meanwhile_is_not_moved(operator: Operator, clock: FakeClock) -> None:
     start = {"from": format_utc(clock.moment + 60).removesuffix(":00Z")}
     page = operator.get("/admin/price/add/")

@@ -24,7 +24,7 @@ from cloudconsole.operator.entities.references import find_node, node_problems
 from cloudconsole.operator.entity_models import Price, parse_model, price_errors
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.messages import Message, Term
-from cloudconsole.operator.price_check import check_past_costs
+from cloudconsole.operator.price_check import check_past_costs, following_price
 from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unpriced_problem
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -136,6 +136,10 @@ class Prices(EntityType):
         self._follow(tx, None, row)
         record = rows_and_records.price_record(row, values.get("node"))
         return self._record_change(tx, "add", self.key_of(record), None, record)
+
+    def after_removal(self, tx: OperatorTransaction, key: str) -> Message | None:
+        """Say what applies from now on without this price; None if it is not in force."""
+        return following_price(tx, self._require(tx, key))
 
     def _records(self, tx: OperatorTransaction, filters: Values, page: PageRequest) -> Records:
         # There are at most thousands, and no index has their order: prices for all nodes come before those of a node.

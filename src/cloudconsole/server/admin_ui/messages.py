@@ -139,7 +139,6 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "preview.listed": Text("In the list of news:", "公告列表中："),
     "preview.scheduled": Text("It will appear at the given time.", "公告将在所设时间发布。"),
     "action.heading": Text("{change} {key}", "{change} {key}"),
-    "action.own_account": Text("You are signed in with this account.", "这是您当前登录的账户。"),
     "action.dependents": Text("This {entity} cannot be deleted yet", "暂时无法删除此{entity}"),
     "action.dependents.count": Text("{count} {entities}", "{count} 个{entities}"),
     "action.dependents.help": Text(

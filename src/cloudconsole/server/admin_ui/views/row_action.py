@@ -1,9 +1,9 @@
 """Confirmation page of a row action, and the entities that prevent a removal."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from cloudconsole.operator.entities import EntityType
+from cloudconsole.operator.entities import ACCOUNTS, PRICES, TENANTS, EntityType
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -24,6 +24,10 @@ from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import back_of, key_of, link, list_link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
+from cloudconsole.spec.i18n import Text
+
+_OWN_ACCOUNT: Final = Text("You are signed in with this account.", "这是您当前登录的账户。")
+_OWN_TENANT: Final = Text("The account with which you are signed in belongs to it.", "您当前登录的账户属于该租户。")
 
 
 class Dependents(NamedTuple):
@@ -41,6 +45,18 @@ def dependents_of(tx: OperatorTransaction, entity: EntityType, key: str) -> list
         label = names.one if count == 1 else names.many
         found.append(Dependents(count, label, link(f"{user.lower()}/", **{entity.name: key})))
     return found
+
+
+def notes_on(tx: OperatorTransaction, action: RowAction, key: str, username: str) -> list[Label]:
+    """Return what an operator should know before an action."""
+    if action.entity is ACCOUNTS and key == username:
+        return [_OWN_ACCOUNT]
+    if action.entity is TENANTS and action.verb == "disable" and ACCOUNTS.show(tx, username)["tenant"] == key:
+        return [_OWN_TENANT]
+    if action.entity is PRICES and action.verb == "remove":
+        following = PRICES.after_removal(tx, key)
+        return [] if following is None else [following]
+    return []
 
 
 class RowActionView:
@@ -86,12 +102,12 @@ class RowActionView:
     ) -> Response:
         action, problems = self._action, problems or Problems()
 
-        def read(tx: OperatorTransaction) -> tuple[Record, list[Dependents]]:
-            record = action.entity.show(tx, key)
-            return record, dependents_of(tx, action.entity, key) if action.verb == "remove" else []
+        def read(tx: OperatorTransaction) -> tuple[Record, list[Dependents], list[Label]]:
+            record, notes = action.entity.show(tx, key), notes_on(tx, action, key, visit.username)
+            return record, dependents_of(tx, action.entity, key) if action.verb == "remove" else [], notes
 
         try:
-            record, dependents = await self._context.executor.read(read)
+            record, dependents, notes = await self._context.executor.read(read)
         except OperatorError as missing:
             return await self._context.entity_not_found(request, visit, action.entity, key, missing.message)
         fields = blank_fields(action.fields)
@@ -110,5 +126,6 @@ class RowActionView:
             suggestions={},
             may_be_forced=problems.may_be_forced and action.may_be_forced,
             dependents=dependents,
+            notes=notes,
             may_be_disabled="disable" in action.entity.verbs and not record.get("disabled"),
         )
