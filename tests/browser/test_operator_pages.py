@@ -193,8 +193,9 @@ def test_a_rejected_form_focuses_the_error_and_keeps_typed_text(page: Page) -> N
     expect(page.get_by_role("alert")).to_be_focused()
     expect(page.get_by_role("alert")).to_contain_text("Over quota")
     expect(page.get_by_label("Cores")).to_have_value("999")
-    page.get_by_label("Proceed anyway").check()
-    page.get_by_role("button", name="Add").click()
+    page.get_by_label("Cores").press("Enter")
+    expect(page.get_by_role("alert")).to_be_focused()
+    page.get_by_role("button", name="Add anyway").click()
     heading(page, "Resource i-9")
 
 

@@ -69,6 +69,8 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
     """Only entries of these."""
     change: str | None = None
     """Prefix of the change or event."""
+    events: tuple[str, ...] | None = None
+    """Only entries with exactly these changes or events."""
     subject: str | None = None
     since: int | None = None
     until: int | None = None
@@ -111,6 +113,9 @@ def _entries(connection: Connection, table: Any, search: AuditQuery, columns: di
     if search.accounts is not None:
         those = partial(in_values, connection, values=search.accounts)
         conditions.append(ordered_search(connection, columns["actor"], those))
+    if search.events is not None:
+        those = partial(in_values, connection, values=search.events)
+        conditions.append(ordered_search(connection, columns["change"], those))
     if search.subject is not None:
         conditions.append(table.c.subject == search.subject)
     if search.after is not None:

@@ -1,6 +1,6 @@
 """A tenant's accounts, sign-ins and domains, the first of each."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -10,6 +10,7 @@ from cloudconsole.operator.entities import ACCOUNTS, DOMAINS
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.store.sql import in_values
 from cloudconsole.store.tables import access_audit, accounts
 from cloudconsole.store.tables.activity import LOGIN, OPERATOR_LOGIN
 
@@ -32,6 +33,12 @@ def accounts_of(tx: OperatorTransaction, tenant: str) -> Listed:
 def usernames_of(tx: OperatorTransaction, tenant: str) -> tuple[str, ...]:
     query = select(accounts.c.username).where(accounts.c.tenant_id == find_tenant(tx, tenant)["id"])
     return tuple(tx.connection.scalars(query))
+
+
+def known_usernames(tx: OperatorTransaction, usernames: Collection[str]) -> set[str]:
+    """Return those of the usernames that have an account."""
+    found = in_values(tx.connection, accounts.c.username, usernames)
+    return set(tx.connection.scalars(select(accounts.c.username).where(found)))
 
 
 def domains_of(tx: OperatorTransaction, tenant: str) -> Listed:

@@ -96,7 +96,8 @@ class Page:
         self.text = _text(root)
         self._headings = [_text(heading) for heading in root.iter("h1")]
         by_id = {element.attrib["id"]: element for element in root.iter() if "id" in element.attrib}
-        forms = [_form(element, by_id) for element in root.iter("form")]
+        outside = [element for element in root.iter() if "form" in element.attrib]
+        forms = [_form(element, by_id, outside) for element in root.iter("form")]
         self.forms = [form for form in forms if form.action != LANGUAGE]
         """All but the choice of the language, which every page has."""
         (self.language_form,) = [form for form in forms if form.action == LANGUAGE]
@@ -121,9 +122,9 @@ def _text(element: Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-def _form(element: Element, by_id: dict[str, Element]) -> Form:
+def _form(element: Element, by_id: dict[str, Element], outside: list[Element]) -> Form:
     form = Form(element.get("action", ""), element.get("method", "get"))
-    for control in element.iter():
+    for control in [*element.iter(), *(each for each in outside if each.attrib["form"] == element.get("id"))]:
         name = control.get("name", "")
         if "aria-invalid" in control.attrib:
             problem = next(each for each in control.attrib["aria-describedby"].split() if each.endswith("-problem"))

@@ -161,7 +161,7 @@ def test_list_filtered_by_nul_is_empty_or_rejected(operator: Operator) -> None:
     for entity in ENTITY_TYPES:
         for name in (*entity.filters(), "after"):
             assert operator.get(f"/admin/{entity.name}/?{name}={quote(NUL)}").status in (200, 422), name
-    for name in ("actor", "change", "subject", "log=access&actor", "log=access&change"):
+    for name in ("actor", "change", "subject", "log=access&actor"):
         page = operator.get(f"/admin/audit/?{name}={quote(NUL)}")
         assert (page.status, [tag for tag, _ in page.tags if tag == "td"]) == (200, []), name
 
@@ -210,6 +210,7 @@ def test_overridable_rejection_offers_force(operator: Operator, data: Path) -> N
     assert "force" not in form.boxes
     page = operator.send(form, **fields, ram="1", started="2026-11-01T00:00")
     assert (page.status, "Over quota (cores: 13 of 64 in use, 999 more requested)" in page.problems) == (422, True)
+    assert "Nothing was changed yet. Add anyway" in page.text
     page = operator.send(page.form("/add/"), force=True)
     assert page.heading == "Resource i-9"
     assert rows(data, operator_audit)[-1].change == "resource.add (forced)"

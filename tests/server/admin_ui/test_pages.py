@@ -272,7 +272,10 @@ def test_audit_log_can_be_searched_and_paged(operator: Operator, data: Path) -> 
         "until=2023-11-14T22:13:30": 10,
         "since=2023-11-14T22:13:25&until=2023-11-14T22:13:30": 5,
         "log=access": 1,
-        "log=access&actor=operator&change=operator_": 1,
+        "log=access&actor=operator&event=operator_login": 1,
+        "log=access&event=login": 0,
+        "log=access&failed=on": 0,
+        "log=access&event=operator_login&failed=on": 0,
         "log=access&actor=demo": 0,
         "log=access&tenant=provider": 1,
         "log=access&tenant=provider&actor=demo": 0,
@@ -290,6 +293,18 @@ def test_audit_log_can_be_searched_and_paged(operator: Operator, data: Path) -> 
     assert len(next_pages(page)) == 1
 
 
+def test_failed_sign_ins_are_found_and_lead_to_their_accounts(operator: Operator, anonymous: Operator) -> None:
+    for username in ("operator", "nobody"):
+        assert anonymous.sign_in(username, "wrong password").status == 401
+    assert entries_on(operator.get("/admin/audit/?log=access")) == 3
+    page = operator.get("/admin/audit/?log=access&failed=on")
+    assert entries_on(page) == entries_on(operator.get("/admin/audit/?log=access&event=operator_login_refused")) == 2
+    assert page.html.count("badge danger") == 2
+    assert [link for link in page.links if link.startswith("/admin/account/one/")] == [
+        "/admin/account/one/?key=operator"
+    ]
+
+
 def entries_on(page: Page) -> int:
     assert page.status == 200
     return max(0, sum(tag == "tr" for tag, _ in page.tags) - 1)
@@ -301,6 +316,7 @@ def entries_on(page: Page) -> int:
         ("resource/?tenant=nobody", {"tenant": "there is no tenant nobody"}),
         ("audit/?since=yesterday", {"since": "must be a time, such as 2026-01-31T08:00:00Z"}),
         ("audit/?log=access&tenant=nobody", {"tenant": "there is no tenant nobody"}),
+        ("audit/?log=access&event=operator_", {"event": "is unknown: choose one from the list"}),
     ],
 )
 def test_invalid_search_is_explained(operator: Operator, path: str, problem: dict[str, str]) -> None:

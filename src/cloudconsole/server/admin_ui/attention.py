@@ -162,10 +162,9 @@ class AttentionReader:
         yield Entry("warning", text, command=command)
 
     def _backup_entries(self, backup_at: int | None, now: int, facts: list[Label]) -> Iterator[Entry]:
-        page, command = link("audit/", change=BACKUP), "cloudconsole admin backup FILE"
+        command = "cloudconsole admin backup FILE"
         if backup_at is None:
-            text: Label = Text("No backup has been made", "尚未进行过备份")
-            yield Entry("warning", text, page, command=command)
+            yield Entry("warning", Text("No backup has been made", "尚未进行过备份"), command=command)
             return
         moment = self._moment(backup_at)
         if now - backup_at <= BACKUP_SECONDS:
@@ -177,7 +176,7 @@ class AttentionReader:
             days=(now - backup_at) // DAY,
             moment=moment,
         )
-        yield Entry("warning", text, page, command=command)
+        yield Entry("warning", text, link("audit/", change=BACKUP), command=command)
 
     def _login_entries(self, logins: Iterable[FailedLogins], now: int) -> Iterator[Entry]:
         since = datetime.fromtimestamp(now - FAILED_LOGIN_SECONDS, self._executor.zone).strftime("%Y-%m-%dT%H:%M")
@@ -195,7 +194,7 @@ class AttentionReader:
                 name=name,
                 most=most,
             )
-            page = link("audit/", log="access", change=each.event, since=since)
+            page = link("audit/", log="access", event=each.event, since=since)
             yield Entry("warning" if is_many else "info", text, page)
 
     def _price_entries(self, changes: list[PriceChange]) -> Iterator[Entry]:

@@ -74,7 +74,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "form.save": Text("Save", "保存"),
     "form.preview": Text("Preview", "预览"),
     "form.cancel": Text("Cancel", "取消"),
-    "form.force": Text("Proceed anyway", "仍然继续"),
+    "form.force": Text("{button} anyway", "仍然{button}"),
     "form.optional": Text("– optional", "（可选）"),
     "form.unlimited": Text("unlimited", "不限"),
     "form.flavor": Text("Sizes of a flavor", "按主机配置填写"),
@@ -84,10 +84,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "panel.quotas.free": Text("{free} of {limit}", "{free} / {limit}"),
     "form.failed": Text("Nothing was changed", "未做任何更改"),
     "form.confirm": Text("Confirm this change", "请确认此更改"),
-    "form.confirm.help": Text(
-        "Nothing was changed yet. To make this change, tick the box below the form and send it again:",
-        "尚未做任何更改。如需继续，请勾选表单下方的选项后再次提交：",
-    ),
+    "form.confirm.help": Text("Nothing was changed yet.", "尚未做任何更改。"),
     "form.restored": Text("Your input is restored", "已恢复您填写的内容"),
     "form.failed.many": Text("{title}: {count} problems", "{title}：共 {count} 个问题"),
     # Pages of one entity

@@ -59,11 +59,48 @@ QUOTAS: Final[Mapping[str, Text]] = {
     "image_meta": Text("Metadata items per image", "每个镜像的元数据项"),
     "server_meta": Text("Metadata items per instance", "每台云主机的元数据项"),
 }
+EVENTS: Final[Mapping[str, Text]] = {
+    "backup": Text("Back up", "备份"),
+    "copy-to-postgresql": Text("Copy to PostgreSQL", "复制到 PostgreSQL"),
+    "dump": Text("Dump to file", "导出为文件"),
+    "end-sessions": Text("End all sessions", "结束所有会话"),
+    "import": Text("Import resources", "导入资源"),
+    "load": Text("Load file", "加载文件"),
+    "login": Text("Sign in", "登录"),
+    "login_refused": Text("Sign-in rejected", "登录被拒绝"),
+    "logout": Text("Sign out", "退出登录"),
+    "operator_login": Text("Operator sign-in", "管理员登录"),
+    "operator_login_refused": Text("Operator sign-in rejected", "管理员登录被拒绝"),
+    "operator_logout": Text("Operator sign-out", "管理员退出登录"),
+    "news.disable": Text("Withdraw news item", "撤回公告"),
+    "news.enable": Text("Publish news item again", "重新发布公告"),
+    "prune": Text("Delete old entries", "清理旧记录"),
+    "quota.change": Text("Change quotas", "修改配额"),
+    "quota.reset": Text("Reset quotas", "恢复默认配额"),
+    "recount": Text("Correct counters", "校正计数"),
+    "restore": Text("Restore backup", "恢复备份"),
+    "session_revoked": Text("Session revoked", "会话被撤销"),
+}
+"""Other entries of the audit logs, and changes with a name of their own."""
+ACCESS_EVENTS: Final = {
+    name: EVENTS[name]
+    for name in (
+        "login",
+        "login_refused",
+        "logout",
+        "session_revoked",
+        "operator_login",
+        "operator_login_refused",
+        "operator_logout",
+    )
+}
+"""Events of the access audit."""
 CHOICES: Final[Mapping[str, Mapping[str, Text]]] = {
     "kind": KINDS,
     "unit": UNITS,
     "language": {"en": Text("English", "英文"), "zh": Text("Chinese", "中文")},
     "role": ROLES,
+    "event": ACCESS_EVENTS,
     "type": {"link": Text("Link", "链接"), "directory": Text("Directory", "目录")},
 }
 """Display names of a field's values."""
@@ -97,29 +134,6 @@ CHANGES: Final[Mapping[str, Text]] = {
     "rename": Text("Rename {entity}", "重命名{entity}"),
 }
 """Changes of entities in the audit log, by verb."""
-EVENTS: Final[Mapping[str, Text]] = {
-    "backup": Text("Back up", "备份"),
-    "copy-to-postgresql": Text("Copy to PostgreSQL", "复制到 PostgreSQL"),
-    "dump": Text("Dump to file", "导出为文件"),
-    "end-sessions": Text("End all sessions", "结束所有会话"),
-    "import": Text("Import resources", "导入资源"),
-    "load": Text("Load file", "加载文件"),
-    "login": Text("Sign in", "登录"),
-    "login_refused": Text("Sign-in rejected", "登录被拒绝"),
-    "logout": Text("Sign out", "退出登录"),
-    "operator_login": Text("Operator sign-in", "管理员登录"),
-    "operator_login_refused": Text("Operator sign-in rejected", "管理员登录被拒绝"),
-    "operator_logout": Text("Operator sign-out", "管理员退出登录"),
-    "news.disable": Text("Withdraw news item", "撤回公告"),
-    "news.enable": Text("Publish news item again", "重新发布公告"),
-    "prune": Text("Delete old entries", "清理旧记录"),
-    "quota.change": Text("Change quotas", "修改配额"),
-    "quota.reset": Text("Reset quotas", "恢复默认配额"),
-    "recount": Text("Correct counters", "校正计数"),
-    "restore": Text("Restore backup", "恢复备份"),
-    "session_revoked": Text("Session revoked", "会话被撤销"),
-}
-"""Other entries of the audit logs, and changes with a name of their own."""
 DONE: Final[Mapping[str, Text]] = {
     "add": Text("added", "已添加"),
     "change": Text("changed", "已修改"),

@@ -16,20 +16,21 @@ from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.renames import key_after
 from cloudconsole.operator.rows_and_records import Record
-from cloudconsole.operator.tenant_overview import usernames_of
+from cloudconsole.operator.tenant_overview import known_usernames, usernames_of
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of
 from cloudconsole.server.admin_ui.messages import MESSAGES
-from cloudconsole.server.admin_ui.names import choice_name
+from cloudconsole.server.admin_ui.names import ACCESS_EVENTS, choice_name
 from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text_escaping import format_cell
+from cloudconsole.store.tables.activity import LOGIN_REJECTED
 
 PAGE: Final = 50
 MAX_DESCRIPTION: Final = 300
@@ -76,13 +77,8 @@ _ACCESSES: Final = (
         ("tenant",),
         suggests="tenant",
     ),
-    FormField(
-        "change",
-        MESSAGES["audit.event"],
-        Text("Its beginning, such as login or operator_.", "事件代码的开头，例如 login 或 operator_。"),
-        "text",
-        ("change",),
-    ),
+    FormField("event", MESSAGES["audit.event"], "", "choice", ("event",), choices=tuple(ACCESS_EVENTS)),
+    FormField("failed", Text("Failed only", "仅失败"), "", "switch", ("failed",)),
     *_TIMES,
 )
 _NONE: Final = MESSAGES["value.none"]
@@ -105,7 +101,7 @@ class AuditView:
         query = parse_query(request)
         is_access = query.get("log") == _ACCESS
         controls = _ACCESSES if is_access else _CHANGES
-        terms = {control.name: text for control in controls if (text := submitted_value(control, query))}
+        terms = {control.name: text for control in controls if (text := _text_of(control, query))}
         problems, lines = Problems(), list[Record]()
         try:
             search = _search(terms, query, self._context.executor.zone)
@@ -144,7 +140,22 @@ class AuditView:
         if tenant is not None:
             usernames = await self._context.executor.read(lambda tx: usernames_of(tx, tenant))
             search = structs.replace(search, accounts=usernames)
-        return await self._context.executor.read_activity(lambda connection: find_accesses(connection, search))
+        lines = await self._context.executor.read_activity(lambda connection: find_accesses(connection, search))
+        names = {line["username"] for line in lines if line["username"] is not None}
+        known = await self._context.executor.read(lambda tx: known_usernames(tx, names))
+        return [
+            {
+                **line,
+                "page": link("account/one/", key=line["username"]) if line["username"] in known else None,
+                "is_failed": line["event"].endswith(LOGIN_REJECTED),
+            }
+            for line in lines
+        ]
+
+
+def _text_of(control: FormField, query: Mapping[str, str]) -> str:
+    """Return the text of a filter; a switch that is off has none."""
+    return query.get(control.name, "") if control.kind == "switch" else submitted_value(control, query)
 
 
 class FieldChange(NamedTuple):
@@ -212,7 +223,17 @@ def _search(terms: Mapping[str, str], query: Mapping[str, str], zone: tzinfo) ->
     texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject")}
     moments: dict[str, Any] = {name: _moment(name, terms[name], zone) for name in ("since", "until") if name in terms}
     entries: dict[str, Any] = {name: _entry_id(query.get(name, "")) for name in ("after", "before")}
-    return AuditQuery(**texts, **moments, **entries, limit=PAGE + 1)
+    return AuditQuery(**texts, **moments, **entries, events=_events(terms), limit=PAGE + 1)
+
+
+def _events(terms: Mapping[str, str]) -> tuple[str, ...] | None:
+    event = terms.get("event")
+    if event is not None and event not in ACCESS_EVENTS:
+        raise ValidationError([(("event",), Message("is unknown: choose one from the list", "未知，请从列表中选择"))])
+    if event is None and "failed" not in terms:
+        return None
+    names = ACCESS_EVENTS if event is None else (event,)
+    return tuple(name for name in names if "failed" not in terms or name.endswith(LOGIN_REJECTED))
 
 
 def _entry_id(text: str) -> int | None:

@@ -179,7 +179,6 @@ class CreateView:
             problems=problems,
             suggestions=suggestions,
             fresh=fresh or new_key,
-            may_be_forced=problems.may_be_forced,
             preview=preview,
             panel=panel,
         )

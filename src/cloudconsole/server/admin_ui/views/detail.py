@@ -182,7 +182,6 @@ class DetailView:
             related=related_links_for(entity, key, record),
             problems=problems,
             is_stale=status == CONFLICT,
-            may_be_forced=problems.may_be_forced,
             suggestions=found.suggestions,
             preview=preview,
             panel=found.panel,

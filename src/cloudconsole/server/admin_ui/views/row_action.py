@@ -124,7 +124,6 @@ class RowActionView:
             fields=fields,
             problems=problems,
             suggestions={},
-            may_be_forced=problems.may_be_forced and action.may_be_forced,
             dependents=dependents,
             notes=notes,
             may_be_disabled="disable" in action.entity.verbs and not record.get("disabled"),
