@@ -56,7 +56,7 @@ def test_free_quota_beside_a_resource_follows_the_chosen_tenant(page: Page) -> N
     for name in ("demo", "other"):
         tenant.fill(name)
         tenant.press("Tab")
-        expect(panel.get_by_role("heading")).to_have_text(f"Free quota of {name}")
+        expect(panel.get_by_role("heading")).to_have_text(f"Quotas of {name}, used and limit")
     tenant.fill("unknown")
     tenant.press("Tab")
     expect(panel).to_have_count(0)

@@ -86,10 +86,11 @@ def test_tenants_near_a_quota_are_listed_and_link_to_their_pages(
         QUOTAS.change(tx, "other", dict.fromkeys(("instances", "cores", "ram", "volumes"), -1))
         usage = QUOTAS.show(tx, "demo")
         assert usage["keypairs"] > 0
-        QUOTAS.change(tx, "demo", {name: 1 for name, limit in usage.items() if name == "gigabytes"})
+        QUOTAS.change(tx, "demo", {name: 1 for name, limit in usage.items() if name == "gigabytes"} | {"cores": 15})
     page = operator.get("/admin/")
     (text,) = entries(page)
     assert text.startswith("Warning Tenants that use at least 80 % of a quota, the most used first demo: volume and")
+    assert "cores 13 of 15 (86.7 %)" in text
     assert text.endswith("All tenants near a quota")
     assert page.links.count("/admin/quota/?near=on") == 2
     assert page.links.count("/admin/tenant/one/?key=demo") == 1

@@ -18,17 +18,17 @@ def test_price_form_shows_prices_in_force_and_scheduled(operator: Operator) -> N
     assert ("GB of an image, from" in one, "GB of a volume, from" in one) == (True, False)
 
 
-def test_resource_form_shows_the_free_quota_of_the_tenant(operator: Operator) -> None:
+def test_resource_form_shows_the_quotas_of_the_tenant(operator: Operator) -> None:
     page = operator.get("/admin/resource/add/?tenant=demo")
-    assert "Free quota of demo" in page.text
-    assert "Cores 51 of 64" in page.text
-    assert "Free quota of demo" in operator.get("/admin/resource/one/?key=i-d0000001").text
+    assert "Quotas of demo, used and limit" in page.text
+    assert "Cores 13 of 64" in page.text
+    assert "Quotas of demo" in operator.get("/admin/resource/one/?key=i-d0000001").text
 
 
 @pytest.mark.parametrize("tenant", ["", "unknown"])
 def test_resource_form_without_a_known_tenant_shows_no_quota(operator: Operator, tenant: str) -> None:
     page = operator.get(f"/admin/resource/add/?tenant={tenant}")
-    assert (page.status, "Free quota" in page.text) == (200, False)
+    assert (page.status, "Quotas of" in page.text) == (200, False)
 
 
 def test_price_in_force_offers_its_amount_and_a_new_price_only(operator: Operator) -> None:

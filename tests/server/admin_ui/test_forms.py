@@ -212,7 +212,7 @@ def test_overridable_rejection_offers_force(operator: Operator, data: Path) -> N
     assert (page.status, "Over quota (cores: 13 of 64 in use, 999 more requested)" in page.problems) == (422, True)
     assert "Nothing was changed yet. Add anyway" in page.text
     page = operator.send(page.form("/add/"), force=True)
-    assert page.heading == "Resource i-9"
+    assert page.heading == "Resource i-9: big"
     assert rows(data, operator_audit)[-1].change == "resource.add (forced)"
 
 
@@ -399,7 +399,7 @@ def test_problem_is_reported_at_its_field(
 def test_language_and_pin_of_news_are_set_and_cleared(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/news/add/").form("/add/")
     added = operator.send(form, **NEWS, language="zh", pinned=True)
-    key = added.heading.split()[2]
+    key = added.heading.split()[2].removesuffix(":")
     (item,) = [row for row in rows(data, news) if str(row.id) == key]
     assert (item.language, item.pinned) == ("zh", True)
     cells = operator.get("/admin/news/?pinned=on").text
@@ -413,7 +413,12 @@ def test_the_same_news_is_added_in_the_other_language(operator: Operator, data: 
     form = operator.get("/admin/news/add/").form("/add/")
     page = operator.send(form, **NEWS, language="en", pinned=True, date="2027-01-02T03:04:05")
     (other,) = [link for link in page.links if link.startswith("/admin/news/add/")]
-    operator.send(operator.get(other).form("/add/"), title="维护")
+    translated = operator.send(operator.get(other).form("/add/"), title="维护")
+    assert translated.heading == "News item 12: 维护 scheduled"
+    (first,) = [link for link in translated.links if "/news/one/" in link]
+    assert [link for link in translated.links if link.startswith("/admin/news/add/")] == []
+    page = operator.get(first)
+    assert ("The same in Chinese" in page.text, "Add it in Chinese" in page.text) == (True, False)
     english, chinese = ({**row._asdict(), "id": 0} for row in rows(data, news)[-2:])
     assert chinese == english | {"title": "维护", "language": "zh"}
 

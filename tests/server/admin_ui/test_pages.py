@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 from sqlalchemy import insert, update
 
-from cloudconsole.operator.entities import ENTITY_TYPES, RESOURCES, EntityType
+from cloudconsole.operator.entities import ENTITY_TYPES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.admin_ui.templating import MAX_QUERY, parse_query
 from cloudconsole.server.app import Console
@@ -222,7 +222,7 @@ def test_news_preview_shows_tenant_view_without_saving(operator: Operator, data:
     assert "2027-01-01 10:00:00 <b>A & B</b>" in page.text
     assert (rows(data, tables.news), rows(data, tables.operator_audit)) == before
     page = operator.send(page.form("/add/"))
-    assert page.heading == "News item 11 scheduled"
+    assert page.heading.startswith("News item 11: ")
 
 
 def test_preview_of_pinned_news_shows_the_banner(operator: Operator) -> None:
@@ -254,6 +254,24 @@ def test_quotas_show_usage_and_unlimited(operator: Operator) -> None:
     assert "unlimited" in operator.get("/admin/quota/").text
     page = operator.send(form, cores__unlimited=False, cores="7")
     assert page.form("/change/").fields["cores"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("limit", "note"),
+    [
+        ("-1", "13 in use"),
+        ("17", "13 in use"),
+        ("16", "13 in use: nearly used up"),
+        ("13", "13 in use: used up"),
+        ("12", "13 in use: over quota"),
+    ],
+)
+def test_quota_editor_marks_what_is_nearly_used_up(operator: Operator, data: Path, limit: str, note: str) -> None:
+    with opened(data, "cloud") as engine, operator_transaction(engine, actor="a", now=0, force=True) as transaction:
+        QUOTAS.change(transaction, "demo", {"cores": int(limit)})
+    page = operator.get("/admin/quota/one/?key=demo")
+    (found,) = [element for element in page.root.iter() if element.get("id") == "field-cores-note"]
+    assert (found.text, "conflict" in found.get("class", "")) == (note, ":" in note)
 
 
 @pytest.mark.usefixtures("search_strategy")

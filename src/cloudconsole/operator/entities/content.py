@@ -162,6 +162,16 @@ class News(EntityType):
     def sortable(self) -> Mapping[str, ColumnElement[Any]]:
         return {"date": self.table.c.published_at, "title": self.table.c.title}
 
+    def in_other_language(self, tx: OperatorTransaction, record: Record) -> str | None:
+        """Return the key of the item with the same date and URL in the other language."""
+        columns, language = self.table.c, record.get("language")
+        if language is None:
+            return None
+        row = self._require(tx, self.key_of(record))
+        query = select(columns.id).where(columns.published_at == row["published_at"], columns.url == row["url"])
+        found = tx.connection.scalar(query.where(columns.language != language).order_by(columns.id).limit(1))
+        return None if found is None else str(found)
+
     def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
         last = tx.connection.scalar(select(func.max(self.table.c.id))) or 0
         return {"id": last + 1, "date": format_utc(tx.now), **values}

@@ -1,7 +1,6 @@
 """What needs attention, for the home page: of the store, the certificate and the cloud behind, in words and links."""
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -321,5 +320,5 @@ def _level_text(level: QuotaLevel) -> Message:
         used=f"{level.used:,}",
         limit=f"{level.limit:,}",
         unit=Message(" {unit}", " {unit}", unit=unit) if unit else "",
-        percent=math.floor(level.share * 100) if level.limit else 0,
+        percent=f"{level.share * 100:.1f}".removesuffix(".0") if level.limit else 0,
     )

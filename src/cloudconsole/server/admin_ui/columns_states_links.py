@@ -91,8 +91,10 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     return states
 
 
-def add_links_for(entity: EntityType, key: str, record: Record) -> list[tuple[Label, str]]:
+def add_links_for(entity: EntityType, key: str, record: Record, translation: str | None) -> list[tuple[Label, str]]:
     """Return labels and links of the entities that can be added to this one."""
+    if translation is not None:
+        return []
     if entity is NEWS and "language" in record:
         other = "zh" if record["language"] == "en" else "en"
         same = {"url": record["url"], "pinned": "on" if record.get("pinned") else None}
@@ -115,12 +117,19 @@ _IN_OTHER_LANGUAGE: Final = {
     "en": Text("Add it in English", "添加英文版本"),
     "zh": Text("Add it in Chinese", "添加中文版本"),
 }
+_THE_OTHER_LANGUAGE: Final = {
+    "en": Text("The same in Chinese", "中文版本"),
+    "zh": Text("The same in English", "英文版本"),
+}
+"""By the language of the item that leads to it."""
 _ADDED_TO: Final = {"tenant": ("account", "resource", "domain", "url"), "node": ("resource", "price")}
 
 
-def related_links_for(entity: EntityType, key: str, record: Record) -> list[tuple[Label, str]]:
+def related_links_for(entity: EntityType, key: str, record: Record, translation: str | None) -> list[tuple[Label, str]]:
     """Return labels and links of related pages."""
     links: list[tuple[Label, str]] = []
+    if translation is not None:
+        links.append((_THE_OTHER_LANGUAGE[record["language"]], link("news/one/", key=translation)))
     if entity.name == "tenant":
         links.append((_ITS_QUOTAS, link("quota/one/", key=key)))
     if entity.name == "quota":

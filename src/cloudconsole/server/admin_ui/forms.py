@@ -68,6 +68,8 @@ class BoundField(NamedTuple):
     conflict: Label = ""
     """How another operator's change concerns this field."""
     note: Label = ""
+    is_warning: bool = False
+    """Whether the note is one."""
     number: str = ""
     """Number typed beside a ticked "unlimited"."""
 

@@ -1,7 +1,7 @@
 """Limits with their use, as pages show them."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.near_quotas import is_near
@@ -11,6 +11,8 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.messages import MESSAGES
+
+Level = Literal["near", "full", "over"]
 
 
 class QuotaUsage(NamedTuple):
@@ -32,12 +34,11 @@ class QuotaUsage(NamedTuple):
         return self.limit == UNLIMITED
 
     @property
-    def is_over(self) -> bool:
-        return not self.is_unlimited and self.used > self.limit
-
-    @property
-    def is_near(self) -> bool:
-        return is_near(self.used, self.limit)
+    def level(self) -> Level | None:
+        """How full it is, if that deserves attention."""
+        if self.is_unlimited or not is_near(self.used, self.limit):
+            return None
+        return "near" if self.used < self.limit else "full" if self.used == self.limit else "over"
 
 
 def quota_usages(limits: Record, used: Mapping[str, int]) -> dict[str, QuotaUsage]:

@@ -1,4 +1,4 @@
-// The form of a new resource: show the sizes of the chosen kind, fill in those of a flavor, and show the free quota of
+// The form of a new resource: show the sizes of the chosen kind, fill in those of a flavor, and show the quotas of
 // the chosen tenant.
 
 import { suggest } from "./suggestions.js";

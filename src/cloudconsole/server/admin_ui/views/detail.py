@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
+from cloudconsole.operator.entities import NEWS, PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
 from cloudconsole.operator.entities.prices import is_in_force
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
@@ -35,8 +35,10 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_texts,
 )
 from cloudconsole.server.admin_ui.i18n import Label
+from cloudconsole.server.admin_ui.messages import MESSAGES
 from cloudconsole.server.admin_ui.names import DONE, NOTHING_TO_CHANGE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.quota_usage import QuotaUsage, quota_usages
 from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import back_of, key_of, link, parse_query
@@ -53,6 +55,13 @@ CHANGED_MEANWHILE: Final = Text(
     "此页面打开后内容已被修改，未保存任何更改。请检查其状态和标记的字段，然后重新保存。",
 )
 _IN_USE: Final = ("{amount} in use", "已用 {amount}")
+_IN_USE_LEVEL: Final = ("{amount} in use: {level}", "已用 {amount}：{level}")
+
+
+def _use_note(usage: QuotaUsage) -> Message:
+    if usage.level is None:
+        return Message(*_IN_USE, amount=usage.shown_use)
+    return Message(*_IN_USE_LEVEL, amount=usage.shown_use, level=MESSAGES[f"detail.quotas.{usage.level}"])
 
 
 _ONLY_AMOUNT: Final = Text(
@@ -75,8 +84,12 @@ class LoadedRecord(NamedTuple):
     fields: tuple[FormField, ...]
     state: str | None
     notes: dict[str, Label]
+    warnings: set[str]
+    """Names of the fields whose notes are warnings."""
     suggestions: Suggestions
     panel: FormPanel | None
+    translation: str | None
+    """Key of the same news in the other language."""
 
 
 class DetailView:
@@ -174,12 +187,17 @@ class DetailView:
             ],
             fields=[]
             if is_fixed
-            else [field._replace(note=found.notes.get(field.definition.name, "")) for field in fields],
+            else [
+                field._replace(
+                    note=found.notes.get(field.definition.name, ""), is_warning=field.definition.name in found.warnings
+                )
+                for field in fields
+            ],
             seen=seen,
             row_actions=[action for action in row_actions_for(entity) if action.applies_to(record, found.state)],
-            additions=add_links_for(entity, key, record),
+            additions=add_links_for(entity, key, record, found.translation),
             tenant=await read_tenant_panels(self._context, key, record) if entity is TENANTS else None,
-            related=related_links_for(entity, key, record),
+            related=related_links_for(entity, key, record, found.translation),
             problems=problems,
             is_stale=status == CONFLICT,
             suggestions=found.suggestions,
@@ -192,9 +210,11 @@ class DetailView:
         record = entity.show(tx, key)
         controls = edit_fields(entity, record) if "change" in entity.verbs else ()
         notes: dict[str, Label] = {}
+        warnings: set[str] = set()
         if entity is QUOTAS:
-            used = quota_usage_of(tx, find_tenant(tx, key)["id"])
-            notes = {name: Message(*_IN_USE, amount=f"{amount:,}") for name, amount in used.items()}
+            usage = quota_usages(record, quota_usage_of(tx, find_tenant(tx, key)["id"]))
+            notes = {name: _use_note(each) for name, each in usage.items()}
+            warnings = {name for name, each in usage.items() if each.level}
         state = state_of(entity, record, format_utc(tx.now))
         if entity is PRICES:
             if is_in_force(record, tx.now):
@@ -203,4 +223,6 @@ class DetailView:
             prices = PRICES.list(tx, {"kind": record["kind"]}, limit=None)
             state = price_states(prices, format_utc(tx.now))[prices.index(record)]
         panel = form_panel(tx, entity, record) if entity in (PRICES, RESOURCES) else None
-        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), panel)
+        translation = NEWS.in_other_language(tx, record) if entity is NEWS else None
+        suggestions = suggestions_for(tx, controls)
+        return LoadedRecord(record, controls, state, notes, warnings, suggestions, panel, translation)

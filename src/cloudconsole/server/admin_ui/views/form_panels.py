@@ -1,18 +1,16 @@
-"""What helps to decide, beside a form: prices of the kind, or what is left of the tenant's quotas."""
+"""What helps to decide, beside a form: prices of the kind, or how much of its quotas the tenant uses."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.quota_check import quota_usage_of
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import price_states
-from cloudconsole.server.admin_ui.i18n import Label
-from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.quota_usage import QuotaUsage, quota_usages
 
 MAX_PRICES: Final = 40
 
@@ -24,20 +22,9 @@ class PanelPrice(NamedTuple):
     state: str
 
 
-class PanelQuota(NamedTuple):
-    label: Label
-    unit: Label
-    free: int
-    limit: int
-
-    @property
-    def is_unlimited(self) -> bool:
-        return self.limit == UNLIMITED
-
-
 class FormPanel(NamedTuple):
     prices: list[PanelPrice]
-    quotas: list[PanelQuota]
+    quotas: list[QuotaUsage]
     tenant: str = ""
 
 
@@ -64,9 +51,6 @@ def _prices(tx: OperatorTransaction, kind: str) -> list[PanelPrice]:
     ][:MAX_PRICES]
 
 
-def _quotas(tx: OperatorTransaction, tenant: str) -> list[PanelQuota]:
-    used, limits = quota_usage_of(tx, find_tenant(tx, tenant)["id"]), QUOTAS.show(tx, tenant)
-    return [
-        PanelQuota(label_of(name, "quota"), unit_of("quota", name), max(limits[name] - amount, 0), limits[name])
-        for name, amount in used.items()
-    ]
+def _quotas(tx: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
+    used = quota_usage_of(tx, find_tenant(tx, tenant)["id"])
+    return [*quota_usages(QUOTAS.show(tx, tenant), used).values()]

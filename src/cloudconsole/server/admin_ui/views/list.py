@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import PRICES, QUOTAS, EntityType
+from cloudconsole.operator.entities import NEWS, PRICES, QUOTAS, EntityType
 from cloudconsole.operator.entities.fields_and_filters import Filter
 from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.errors import OperatorError
@@ -30,7 +30,6 @@ from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.spec.csv_lines import csv_line
-from cloudconsole.spec.i18n import Text
 
 PAGE: Final = 50
 """Rows per page."""
@@ -93,6 +92,7 @@ class ListView:
         self._filters = {name: each for name, each in entity.filters().items() if name != "prefix"}
         self._controls = tuple(_control(entity, name, each) for name, each in self._filters.items())
         self._columns = columns_of(entity)
+        self._default_order = Order("date", descending=True) if entity is NEWS else None
 
     async def show(self, request: Request) -> Response:
         return await self._page(request, await self._context.sessions.require(request))
@@ -116,8 +116,8 @@ class ListView:
             listed = await self._context.executor.read(partial(self._read, search, after, before))
         except OperatorError as error:
             problems = form_problems(error, self._controls)
-        rows, is_sortable = listed.rows, search.order and search.order.field in self._entity.sort_fields()
-        sort = str(search.order) if is_sortable else ""
+        rows, order = listed.rows, None if search.order == self._default_order else search.order
+        sort = str(order) if order and order.field in self._entity.sort_fields() else ""
         is_first = not listed.has_previous if rows else after is before is None
         here = partial(link, self._path, **search.texts, sort=sort)
         return self._context.noticed_page(
@@ -151,7 +151,7 @@ class ListView:
     def _search_in(self, query: Mapping[str, str]) -> Search:
         texts = {name: text for name in self._filters if (text := query.get(name, "").strip())}
         filters = {name: True if self._filters[name].is_switch else text for name, text in texts.items()}
-        return Search(texts, filters, Order.parse(query["sort"]) if query.get("sort") else None)
+        return Search(texts, filters, Order.parse(query["sort"]) if query.get("sort") else self._default_order)
 
     def _headings(self, search: Search) -> list[Heading]:
         sortable = self._entity.sort_fields()
@@ -230,8 +230,5 @@ def _csv_text(value: Any) -> str:
 def _control(entity: EntityType, name: str, chosen: Filter) -> FormField:
     kind: Kind = "switch" if chosen.is_switch else "choice" if chosen.choices else "text"
     suggests = name if name in ("tenant", "node") else None
-    label, hint = filter_label(entity.name, name, chosen), _IGNORES_CASE if name == "search" else ""
-    return FormField(name, label, hint, kind, (name,), choices=chosen.choices, suggests=suggests)
-
-
-_IGNORES_CASE: Final = Text("Part of it; ignores the case of A to Z.", "填写其中一部分即可，不区分英文大小写。")
+    label = filter_label(entity.name, name, chosen)
+    return FormField(name, label, "", kind, (name,), choices=chosen.choices, suggests=suggests)
