@@ -419,6 +419,26 @@ def test_news_can_have_a_language_and_be_pinned(small: Engine) -> None:
         assert [path for path, _ in error.value.errors] == [(name,)]
 
 
+@pytest.mark.parametrize(
+    ("other", "is_found"),
+    [
+        ({"language": "zh"}, True),
+        ({"language": "en"}, False),
+        ({}, False),
+        ({"language": "zh", "date": "2026-09-10"}, False),
+        ({"language": "zh", "url": "https://ten.example.com/"}, False),
+    ],
+)
+def test_news_are_the_same_by_date_and_url_in_the_other_language(
+    small: Engine, other: dict[str, Any], *, is_found: bool
+) -> None:
+    with transaction(small) as tx:
+        first = NEWS.add(tx, NEW["news"] | {"language": "en"}).after
+        NEWS.add(tx, NEW["news"] | {"id": 10} | other)
+        assert first is not None
+        assert NEWS.in_other_language(tx, first) == ("10" if is_found else None)
+
+
 def test_numeric_ids_are_sorted_numerically(small: Engine) -> None:
     with transaction(small) as tx:
         for number in ("10", "3"):
