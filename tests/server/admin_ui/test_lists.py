@@ -209,3 +209,10 @@ def test_too_large_download_is_rejected_with_the_command(operator: Operator, mon
 def test_download_needs_a_session_and_returns_to_the_list(anonymous: Operator) -> None:
     page = anonymous.get("/admin/node/csv/?search=hk")
     assert page.form(SIGN_IN).fields["next"] == "/admin/node/?search=hk"
+
+
+def test_amounts_are_grouped_but_ids_are_not(operator: Operator) -> None:
+    form = operator.get("/admin/news/add/").form("/add/")
+    operator.post(form.action, form.filled(id="12345", title="New", url="https://news.example.com/"))
+    assert ">12345<" in operator.get("/admin/news/").html
+    assert ">4,096<" in operator.get("/admin/resource/").html
