@@ -20,7 +20,7 @@ from cloudconsole.operator.entities.fields_and_filters import (
 )
 from cloudconsole.operator.entities.references import require_owner, with_tenant
 from cloudconsole.operator.entity_models import parse_model
-from cloudconsole.operator.errors import OperatorError, OverridableError, ValidationError
+from cloudconsole.operator.errors import OperatorError, OverridableError
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -173,11 +173,13 @@ class Accounts(EntityType):
         return {**row, "version": new_version()}
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
-        if before is not None and after is not None:
-            _reject_promotion(before, after)
         if before is not None and not self._is_operator(tx, after):
             reject_removing_last_operator(tx, self._is(before))
-        if before is not None and after is not None and before["tenant_id"] != after["tenant_id"] and not tx.force:
+        if before is None or after is None or tx.force:
+            return
+        if after["role"] == "operator" != before["role"]:
+            raise OverridableError(Message(*_PROMOTES, account=before["username"]))
+        if before["tenant_id"] != after["tenant_id"]:
             name = tx.connection.scalar(select(tenants.c.name).where(tenants.c.id == after["tenant_id"]))
             values = {"account": before["username"], "former": before["tenant"], "tenant": name}
             raise OverridableError(Message(*_MOVES, **values))
@@ -190,16 +192,11 @@ class Accounts(EntityType):
         return tx.connection.scalar(query) is False
 
 
-def _reject_promotion(before: Row, after: Row) -> None:
-    """Reject making an account an operator: its password cannot be measured by the policy for operators."""
-    if after["role"] == "operator" != before["role"]:
-        raise ValidationError([(("role",), _NO_PROMOTION)])
-
-
-_NO_PROMOTION: Final = Message(
-    "an existing account cannot become an operator, because its password may be too weak for one: "
-    "add another account with this role",
-    "已有账户不能改为管理员，因为其密码可能不符合管理员的要求：请另行添加管理员账户",
+_PROMOTES: Final = (
+    "makes the account {account} an operator, who can change everything, with a password that the stricter rules for "
+    "operators never checked: reset its password, too, or add another account with this role",
+    "将账户 {account} 设为管理员，可更改所有内容，但其密码未按更严格的管理员规则检查："
+    "请同时重置密码，或另行添加管理员账户",
 )
 _MOVES: Final = (
     "moves the account {account} from the tenant {former} to the tenant {tenant}: "

@@ -159,10 +159,6 @@ _WITHOUT_DEFAULT: Final[Mapping[tuple[str, str], Text | str]] = {
     ("news", "id"): "",
     ("news", "date"): Text("Tenants see the item from then on.", "租户自该时间起可见。"),
     ("resource", "started"): "",
-    ("account", "role"): Text(
-        "An operator can become a tenant's account, but not the other way round.",
-        "管理员可以改为租户账户，反之则不可。",
-    ),
 }
 """Help of fields in existing records, where it differs: an empty value means no default there."""
 
