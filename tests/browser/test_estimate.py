@@ -150,6 +150,7 @@ def test_amounts_are_dimmed_while_a_field_is_invalid(browser: ConsoleBrowser) ->
         size.fill("250")
         for each in shown:
             expect(each).to_have_css("filter", "none")
+        expect(page.locator(".estimate-result[aria-busy]")).to_have_count(0)
 
 
 def test_months_and_system_disks_are_explained(browser: ConsoleBrowser) -> None:

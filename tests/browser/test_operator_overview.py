@@ -16,8 +16,7 @@ def fill_a_quota(page: Page) -> None:
     page.goto("/admin/quota/one/?key=demo")
     page.locator("input[type=text][name='gigabytes']").fill("1")
     page.locator("main form button.primary").click()
-    page.locator("#force").check()
-    page.locator("main form button.primary").click()
+    page.locator("button[name=force]").click()
 
 
 @pytest.mark.parametrize("size", SIZES)
