@@ -5,7 +5,6 @@ else they occur, as in a message that quotes them. Of bodies other than JSON and
 """
 
 import json
-import re
 import ssl
 import sys
 import time
@@ -15,14 +14,12 @@ from urllib.parse import parse_qsl
 
 import httpx2
 
+from cloudconsole.client.events import SECRET_NAME
 from cloudconsole.client.transport import MAX_BYTES
 from cloudconsole.conformance.redaction import HIDDEN, Secrets
 from cloudconsole.spec.operations import FORM
 from cloudconsole.spec.text_escaping import escape_and_truncate
 
-_SECRET: Final = re.compile(
-    r"passw|secret|token|csrf|xsrf|cookie|session_?id|authorization|credential|api[_-]?key", re.IGNORECASE
-)
 _MAX_LENGTH: Final = 20_000
 
 
@@ -60,7 +57,7 @@ class DebugTransport(httpx2.BaseTransport):
         for name, value in headers.multi_items():
             if name in ("cookie", "set-cookie"):
                 yield f"{name}: {'; '.join(self._cookies(name, value.split(';')))}"
-            elif _SECRET.search(name):
+            elif SECRET_NAME.search(name):
                 self._tokens.add(value)
                 yield f"{name}: {HIDDEN}"
             else:
@@ -118,7 +115,7 @@ def _redacted(value: Any, secrets: set[str]) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        name: _hidden(below, secrets) if _SECRET.search(name) else _redacted(below, secrets)
+        name: _hidden(below, secrets) if SECRET_NAME.search(name) else _redacted(below, secrets)
         for name, below in value.items()
     }
 

@@ -58,7 +58,9 @@ def describe_error(error: "ConsoleError") -> str:
     """Describe an error in one line; client messages are English, so Chinese output adds the kind of error."""
     from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
 
-    message = escape_and_truncate(_OPENSSL.sub(_tls_problem, " ".join(str(error).split())), LONG_LENGTH)
+    # The pattern takes long for long texts, which servers may send.
+    text = " ".join(str(error)[:_MAX_MATCHED].split())
+    message = escape_and_truncate(_OPENSSL.sub(_tls_problem, text), LONG_LENGTH)
     if isinstance(error, RegionRequired):
         return translate(
             messages.REGION_REQUIRED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH)
@@ -66,10 +68,11 @@ def describe_error(error: "ConsoleError") -> str:
     if isinstance(error, RateLimited) and error.retry_after:
         return translate(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
     kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.PROTOCOL_ERROR}
-    text = kinds.get(type(error))
-    return translate(text, message=message) if text else message
+    kind = kinds.get(type(error))
+    return translate(kind, message=message) if kind else message
 
 
+_MAX_MATCHED: Final = 4000
 _OPENSSL: Final = re.compile(r"\[SSL(?:: (?P<reason>\w+))?\] (?P<text>.*?) \(_ssl\.c:\d+\)")
 
 

@@ -1,8 +1,10 @@
 """Events for hooks: requests and responses of a client, without secrets."""
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from cloudconsole.client.exceptions import ConsoleError
@@ -10,8 +12,12 @@ from cloudconsole.spec.operations import FORM
 
 REDACTED: Final = "[redacted]"
 
-_SECRET_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "set-cookie", "x-csrftoken"})
-_SECRET_FIELDS: Final = frozenset({"csrfmiddlewaretoken", "password"})
+SECRET_NAME: Final = re.compile(
+    r"pass(w|phrase|code|$)|pwd|secret|token|csrf|xsrf|cookie|session_?id|authorization|credential"
+    r"|(api|access|private)[_-]?key",
+    re.IGNORECASE,
+)
+"""Matches the names of headers and fields with secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +51,22 @@ class ResponseEvent:
 
 
 def without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: REDACTED if name.lower() in _SECRET_HEADERS else value for name, value in headers.items()}
+    return {name: REDACTED if SECRET_NAME.search(name) else value for name, value in headers.items()}
 
 
 def body_without_secrets(body: bytes, media_type: str | None) -> bytes:
-    """Redact the password and token of a form; JSON bodies, which only actions have, contain none."""
-    if media_type != FORM:
+    """Redact the fields of a form or of JSON that have the name of a secret."""
+    if media_type == FORM:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True)
+        return urlencode([(name, REDACTED if SECRET_NAME.search(name) else value) for name, value in pairs]).encode()
+    if SECRET_NAME.search(body.decode(errors="replace")) is None:
         return body
-    pairs = parse_qsl(body.decode(), keep_blank_values=True)
-    return urlencode([(name, REDACTED if name in _SECRET_FIELDS else value) for name, value in pairs]).encode()
+    return json.dumps(_redacted(json.loads(body)), ensure_ascii=False).encode()
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_redacted(each) for each in value]
+    if isinstance(value, dict):
+        return {name: REDACTED if SECRET_NAME.search(name) else _redacted(each) for name, each in value.items()}
+    return value

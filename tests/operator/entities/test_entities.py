@@ -282,6 +282,8 @@ def test_promotion_must_be_forced(small: Engine) -> None:
         ACCOUNTS.change(tx, "ann", {"role": "operator"})
     with transaction(small, force=True) as tx:
         assert ACCOUNTS.change(tx, "ann", {"role": "operator"}).changed
+    with rejected(small, "makes the account bob an operator.*; moves the account bob") as tx:
+        ACCOUNTS.change(tx, "bob", {"role": "operator", "tenant": "other"})
 
 
 def test_demoted_operator_loses_its_sessions_and_stays_a_tenant(small: Engine) -> None:

@@ -30,6 +30,17 @@ def test_page_of_a_former_name_leads_to_the_present_one(operator: Operator) -> N
         assert f"/admin/{path.split('/')[0]}/one/?key=final" in page.links
 
 
+def test_former_name_never_leads_to_another_entity(operator: Operator) -> None:
+    rename(operator, "other", "interim")
+    rename(operator, "interim", "final")
+    operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="interim")
+    page = operator.get("/admin/tenant/one/?key=other")
+    assert (page.status, "It was renamed to final" in page.text) == (404, True)
+    operator.send(operator.get("/admin/tenant/one/?key=final").form("/change/"), name="last")
+    operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="final")
+    assert "It was renamed to last" in operator.get("/admin/tenant/one/?key=other").text
+
+
 def test_page_of_a_removed_entity_leads_to_its_history(operator: Operator) -> None:
     operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="brief")
     operator.send(operator.get("/admin/tenant/remove/?key=brief").form("/remove/"))

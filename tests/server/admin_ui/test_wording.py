@@ -126,6 +126,7 @@ def test_tenant_page_explains_openstack_quotas(operator: Operator) -> None:
     [
         ("account/add/?tenant=acme&role=operator", {"tenant": "acme", "role": "tenant"}),
         ("account/add/?password=x&password_again=x", {"password": "", "password_again": ""}),
+        ("url/add/?tenant=demo&type=link&url=https://example.com/", {"tenant": "demo", "type": "", "url": ""}),
         ("resource/add/?node=hk-1&kind=volume&name=x", {"node": "hk-1", "kind": "volume", "name": ""}),
         ("account/add/?tenant=%22%3E%3Cb%3E", {"tenant": '"><b>'}),
     ],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
 from secrets import randbits
 from typing import Any, Final, get_args
 
@@ -177,12 +178,15 @@ class Accounts(EntityType):
             reject_removing_last_operator(tx, self._is(before))
         if before is None or after is None or tx.force:
             return
+        questions = []
         if after["role"] == "operator" != before["role"]:
-            raise OverridableError(Message(*_PROMOTES, account=before["username"]))
+            questions.append(Message(*_PROMOTES, account=before["username"]))
         if before["tenant_id"] != after["tenant_id"]:
             name = tx.connection.scalar(select(tenants.c.name).where(tenants.c.id == after["tenant_id"]))
             values = {"account": before["username"], "former": before["tenant"], "tenant": name}
-            raise OverridableError(Message(*_MOVES, **values))
+            questions.append(Message(*_MOVES, **values))
+        if questions:
+            raise OverridableError(reduce(_joined, questions))
 
     def _is_operator(self, tx: OperatorTransaction, row: Row | None) -> bool:
         """Return whether the account is an operator who can log in."""
@@ -190,6 +194,10 @@ class Accounts(EntityType):
             return False
         query = select(tenants.c.disabled).where(tenants.c.id == row["tenant_id"])
         return tx.connection.scalar(query) is False
+
+
+def _joined(first: Message, second: Message) -> Message:
+    return Message("{first}; {second}", "{first}；{second}", first=first, second=second)
 
 
 _PROMOTES: Final = (

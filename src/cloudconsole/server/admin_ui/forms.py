@@ -100,13 +100,18 @@ def blank_fields(controls: Iterable[FormField]) -> list[BoundField]:
     return [BoundField(control, control.default) for control in controls]
 
 
-PREFILLED: Final = frozenset({"tenant", "node", "kind", "unit", "type", "date", "url", "language", "pinned"})
-"""Fields that links to a form fill in; no link may prepare an operator's account."""
+PREFILLED: Final[Mapping[str, frozenset[str]]] = {
+    "price": frozenset({"kind", "unit", "type", "node"}),
+    "news": frozenset({"date", "url", "language", "pinned"}),
+}
+"""Fields that links to a form fill in, besides tenant, node and kind: never all of them, nor the role of an account."""
 
 
-def prefilled_fields(controls: Iterable[FormField], query: Mapping[str, str], zone: tzinfo) -> list[BoundField]:
+def prefilled_fields(
+    entity: EntityType, controls: Iterable[FormField], query: Mapping[str, str], zone: tzinfo
+) -> list[BoundField]:
     """Return blank fields, some with the values in the query, whose times are those of a record."""
-    given = PREFILLED.intersection(query)
+    given = PREFILLED.get(entity.name, frozenset({"tenant", "node", "kind"})).intersection(query)
     fields = []
     for control in controls:
         text = submitted_value(control, query) if control.name in given else control.default

@@ -91,7 +91,7 @@ class CreateView:
         return await self._page(request, visit, self._prefilled(request))
 
     def _prefilled(self, request: Request) -> list[BoundField]:
-        return prefilled_fields(self._controls, parse_query(request), self._context.executor.zone)
+        return prefilled_fields(self._entity, self._controls, parse_query(request), self._context.executor.zone)
 
     async def add(self, request: Request) -> Response:
         context = self._context
