@@ -35,13 +35,19 @@ def test_it_conforms_to_the_interface_and_differs_beyond_it() -> None:
     assert run.failed("must") | run.failed("should") == OTHER_CHOICES
 
 
+WAITING = {
+    *("console.body.rejected-unread", "console.body.chunked-endless"),
+    *("console.body.too-large", "console.body.chunked-too-large"),
+}
+"""Checks with whose faults a response stays away until the time is over."""
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_fault_is_caught_by_its_check(fault: ConnectionFault) -> None:
     covering = ("answers.GetNews", "connection.alive", "connection.answered")
-    # Only with these does a response stay away until the time is over.
-    waits = fault.caught_by in ("console.body.rejected-unread", "console.body.chunked-endless")
+    timeout = 5 if fault.caught_by in WAITING else 120
     with foreign_console(fault.name) as console:
-        run = examine(console, "all", fault.caught_by, *covering, timeout=5 if waits else 120)
+        run = examine(console, "all", fault.caught_by, *covering, timeout=timeout)
     assert run.failed("must") | run.failed("should") == {fault.caught_by}
 
 
