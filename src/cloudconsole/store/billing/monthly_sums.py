@@ -3,13 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select
+from sqlalchemy import ColumnElement, Connection, TextClause, delete, func, select, text
 
 from cloudconsole.core.billing_hours import HOUR, Calendar
-from cloudconsole.store.sql import in_values, insert_rows
+from cloudconsole.store.sql import given_values, insert_rows, json_of
 from cloudconsole.store.tables import BILLED_AMOUNTS, NO_NODE, billing_entries, monthly_sums
 
 MANY_ENTRIES: Final = 2000
@@ -33,8 +34,15 @@ _counts_from: Final = itemgetter(_VALUES.index("counts_from"))
 
 
 def summed_tenants(connection: Connection, tenant_ids: Iterable[int]) -> set[int]:
-    column = monthly_sums.c.tenant_id
-    return set(connection.scalars(select(column).where(in_values(connection, column, tenant_ids)).distinct()))
+    query = _summed_tenants(connection.dialect.name)
+    return set(connection.scalars(query, {"given": json_of(tenant_ids)}))
+
+
+@lru_cache(maxsize=2)
+def _summed_tenants(dialect: str) -> TextClause:
+    # Constant: building and compiling an expression takes longer than the query.
+    given = given_values(dialect, monthly_sums.c.tenant_id)
+    return text(f"SELECT DISTINCT tenant_id FROM monthly_sums WHERE tenant_id IN ({given})")
 
 
 def add_sums(connection: Connection, rows: Iterable[SumValues], calendar: Calendar) -> None:
