@@ -99,6 +99,23 @@ class TestCsv:
     def test_a_number_in_csv_stays_a_number(self, number: str) -> None:
         assert csv_line([number]) == f"{number}\n"
 
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("a;=1", "a;'=1"),
+            ("a;=1;b\t@x\n+2", "a;'=1;b\t'@x\n'+2"),
+            ("a; -x", "a;' -x"),
+            # Its quotation marks are doubled, so that the part begins with an empty quoted text.
+            ('a;"=1;', "a;'\"=1;"),
+            ("hk;-2;-2.5e3;ov", "hk;-2;-2.5e3;ov"),
+            ("-2;ov", "'-2;ov"),
+            ("a-b=c;d", "a-b=c;d"),
+        ],
+    )
+    def test_a_part_after_a_separator_is_not_run_as_a_formula_either(self, text: str, expected: str) -> None:
+        ((shown,),) = csv.reader(io.StringIO(csv_line([text]), newline=""))
+        assert shown == expected
+
     def test_usage_as_csv(self, demo_user: CliUser) -> None:
         rows = rows_of(demo_user.run("usage", "--output", "csv").out)
         assert rows[2] == {"quota": "ram", "used": "41472", "limit": "131072", "free": "89600", "unit": "MB"}

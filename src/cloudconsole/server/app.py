@@ -32,6 +32,7 @@ from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityPr
 from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.login_queue import ConcurrencyLimiter
 from cloudconsole.server.http.login_service import Authenticator, Rehasher
+from cloudconsole.server.http.not_found_page import not_found_page, prefers_html
 from cloudconsole.server.http.proxy import ProxyPolicy, UndeclaredProxies
 from cloudconsole.server.http.request import ClientGone, Request, RequestSequence, new_request_id
 from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response
@@ -209,9 +210,11 @@ class Console:
             log.warning("unavailable: %s", error.__cause__)
 
     def _render_error(self, error: ApiError, request: Request) -> Response:
-        """Render an error as a page for operators, and as an envelope for programs."""
+        """Render an error as a page for operators and, of unknown paths, for browsers; as an envelope for programs."""
         if self._admin_ui is not None and request.path.startswith(OPERATOR_PATH):
             return self._admin_ui.error_page(error, request)
+        if isinstance(error, NotFound) and prefers_html(request):
+            return not_found_page(request)
         return error_response(error, request)
 
     def _check(self, request: Request) -> None:

@@ -164,3 +164,42 @@ def test_login_requires_exactly_the_documented_fields(transport: InProcessTransp
         if reply.error == "missing_field":
             required.append(reply.envelope["field"])
     assert required == form["required"]
+
+
+# The page for unknown paths.
+
+
+HTML = "text/html; charset=utf-8"
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/api/x"])
+@pytest.mark.parametrize(("language", "title"), [("en", "Page not found"), ("zh", "页面不存在")])
+def test_a_browser_gets_a_page_for_an_unknown_path(
+    transport: InProcessTransport, path: str, language: str, title: str
+) -> None:
+    headers = {"Accept": BROWSER, "Accept_Language": language}
+    reply = get(transport, path, **headers)
+    assert (reply.status, reply.header("Content-Type"), reply.header("Cache-Control")) == (404, HTML, "no-store")
+    assert f"<h1>{title}</h1>" in reply.body.decode()
+    links = Page(reply.body.decode()).links
+    assert {"/", "/docs/"} < set(links)
+    assert {get(transport, link or "").status for link in links} == {200}
+    head = get(transport, path, "HEAD", **headers)
+    assert (head.status, head.header("Content-Type"), head.body) == (404, HTML, b"")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "accept"),
+    [
+        ("GET", "/nowhere", "*/*"),
+        ("GET", "/nowhere", "application/json"),
+        ("POST", "/nowhere", BROWSER),
+        ("GET", "/auth/login/", BROWSER),
+        ("POST", "/api/", BROWSER),
+    ],
+)
+def test_other_errors_and_programs_get_json(transport: InProcessTransport, method: str, path: str, accept: str) -> None:
+    reply = get(transport, path, method, Accept=accept)
+    assert reply.header("Content-Type") == "application/json"
+    assert reply.envelope["code"] == reply.status
