@@ -1,28 +1,23 @@
 """What needs attention in the store: quotas, prices, failed logins and backups."""
 
 from collections.abc import Iterator
-from datetime import UTC
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, insert
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.core.resources import Amounts, BillableResource
 from cloudconsole.operator.attention import (
     DAY,
     MAX_FAILED_LOGINS,
     FailedLogins,
     StoreScanner,
-    UnpricedResources,
     failed_logins,
     last_backup,
-    unpriced_resources,
     upcoming_price_changes,
 )
-from cloudconsole.operator.entities import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
+from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, TENANTS
 from cloudconsole.operator.near_quotas import QuotaLevel, TenantNearQuota, tenants_near_quota
-from cloudconsole.store.billing.readings import Reading, record_reading
 from cloudconsole.store.tables import access_audit
 from tests.operator.transactions import NOW, transaction
 from tests.stores import copy_store, opened
@@ -118,51 +113,6 @@ def test_scans_of_a_large_store_are_kept_for_a_minute(small: Engine) -> None:
 
 
 # Prices
-
-PROJECT = "p1@https://keystone.example.com"
-
-
-def read_project(engine: Engine, *resources: BillableResource, at: int = NOW, project: str = PROJECT) -> None:
-    assert record_reading(engine, Reading(project, at, at - 7200, resources), UTC)
-
-
-def server(resource_id: str, flavor: str, region: str = "west") -> BillableResource:
-    return BillableResource(region, "instance", resource_id, Amounts(1, 1, 1024, 1), flavor)
-
-
-def balancer(region: str) -> BillableResource:
-    return BillableResource(region, "loadbalance", f"lb-{region}", Amounts(items=1))
-
-
-def unpriced(engine: Engine, now: int = NOW) -> list[UnpricedResources]:
-    with transaction(engine, now=now) as tx:
-        return list(unpriced_resources(tx))
-
-
-def test_resources_of_the_store_always_have_a_price(small: Engine) -> None:
-    assert unpriced(small) == []
-
-
-def test_resources_of_projects_without_a_price_are_found(engine: Engine) -> None:
-    with transaction(engine) as tx:
-        NODES.add(tx, {"name": "east"})
-        tiny = {"kind": "instance", "unit": "each", "type": "tiny", "price": "1", "from": "2026-01-01T00:00:00Z"}
-        PRICES.add(tx, tiny)
-        PRICES.add(tx, {"kind": "loadbalance", "unit": "each", "price": "1", "from": format_utc(NOW + 60)})
-    read_project(engine, server("1", "tiny"), server("2", "large"), server("3", "large"), balancer("east"))
-    read_project(engine, server("4", "large"), project=PROJECT.replace("p1", "p2"))
-    assert unpriced(engine) == [
-        UnpricedResources("instance", "large", "west", False, 3, 2),
-        UnpricedResources("loadbalance", None, "east", True, 1, 1),
-    ]
-    assert unpriced(engine, NOW + 60) == [UnpricedResources("instance", "large", "west", False, 3, 2)]
-
-
-def test_what_has_ended_or_was_not_read_for_a_month_needs_no_price(engine: Engine) -> None:
-    read_project(engine, server("1", "tiny"), server("2", "large"))
-    read_project(engine, server("1", "tiny"), at=NOW + 3600)
-    assert [each.type for each in unpriced(engine, NOW + 3600)] == ["tiny"]
-    assert unpriced(engine, NOW + 3600 + 30 * DAY) == []
 
 
 def test_price_changes_of_the_next_month_come_with_the_price_they_replace(small: Engine) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cloudconsole.core.billing_hours import Span
-from cloudconsole.core.ports import PriceMissing
 from cloudconsole.core.pricing import PriceBook
 from cloudconsole.core.resources import Amounts
 from cloudconsole.spec.records import BillableType
@@ -84,16 +83,10 @@ def total_cost(entries: Sequence[Entry], parts: Sequence[Span], book: PriceBook)
 def cost_of(key: CostKey, amounts: Amounts, book: PriceBook, at: float) -> int:
     """Return the cost per hour of amounts, or of amounts times hours.
 
-    Without a price it is 0: a resource may have ended earlier in the hour in which its price was removed, and entries
-    that cancel each other may go beyond.
+    Without a price it is 0: nothing is billed for what runs in an OpenStack project before it has a price, a resource
+    may have ended earlier in the hour in which its price was removed, and entries that cancel each other may go beyond.
     """
     return (book.hourly(key.kind, key.node_id, amounts, at, key.type) or 0) if any(amounts) else 0
-
-
-def require_price(key: CostKey, amounts: Amounts, book: PriceBook, at: float) -> None:
-    """Raise `PriceMissing` if something runs without a price."""
-    if any(amounts) and book.hourly(key.kind, key.node_id, amounts, at, key.type) is None:
-        raise PriceMissing(f"a {key.kind} on node {key.node_id} has no price")
 
 
 def end_price_difference(entry: Entry, parts: Sequence[Span], book: PriceBook) -> int:

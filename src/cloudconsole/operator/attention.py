@@ -1,28 +1,21 @@
 """What operators should know of: reads of the store for their start page, bounded or kept for a while."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, FromClause, func, select
+from sqlalchemy import Connection, select
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.core.pricing import Price, PriceBook
-from cloudconsole.core.resources import Amounts
 from cloudconsole.operator.audit import BACKUP
 from cloudconsole.operator.entities import PRICES
 from cloudconsole.operator.near_quotas import TenantNearQuota, tenants_near_quota
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.spec.records import BillableType
+from cloudconsole.operator.unpriced_resources import UnpricedResources, unpriced_resources
 from cloudconsole.store.tables import (
     access_audit,
-    nodes,
     operator_audit,
-    prices,
     project_resources,
-    reading_periods,
-    record_names,
     resources,
     usage,
 )
@@ -32,25 +25,11 @@ PRICE_CHANGE_SECONDS: Final = 30 * DAY
 FAILED_LOGIN_SECONDS: Final = DAY
 BACKUP_SECONDS: Final = 7 * DAY
 """Age from which a backup is too old; `deploy` has a nightly one."""
-_READING_SECONDS: Final = 30 * DAY
-"""Projects that were not read for longer are left out: nobody uses them, and they may no longer exist."""
 
 MAX_TENANTS: Final = 5
 MAX_FAILED_LOGINS: Final = 10_000
 _LARGE: Final = 10_000
 _KEEP_SECONDS: Final = 60
-
-
-class UnpricedResources(NamedTuple):
-    """Running resources of OpenStack projects with the same price, which is missing."""
-
-    kind: BillableType
-    type: str | None
-    region: str
-    has_node: bool
-    """Whether there is a node of the region's name, which prices may refer to."""
-    resources: int
-    projects: int
 
 
 class Scans(NamedTuple):
@@ -87,39 +66,6 @@ class StoreScanner:
             select(resources.c.ended_at).where(resources.c.ended_at > tx.now),
         )
         return any(tx.connection.execute(query.offset(self._large).limit(1)).first() is not None for query in queries)
-
-
-def unpriced_resources(tx: OperatorTransaction) -> Iterator[UnpricedResources]:
-    """Yield what runs in OpenStack projects without a price; costs of these projects cannot be computed.
-
-    Resources of the store always have one.
-    """
-    columns, periods = project_resources.c, reading_periods.c
-    lately = select(periods.project_id).where(periods.last_reading > tx.now - _READING_SECONDS)
-    running = (
-        select(columns.kind, columns.type, columns.node_id, func.count(), func.count(columns.project_id.distinct()))
-        .where(columns.ended_at.is_(None), columns.project_id.in_(lately))
-        .group_by(columns.kind, columns.type, columns.node_id)
-        .order_by(columns.kind, columns.type, columns.node_id)
-    )
-    found = tx.connection.execute(running).all()
-    if not found:
-        return
-    book = _price_book(tx.connection)
-    for kind, type_name, node_id, count, projects in found:
-        if book.hourly(kind, node_id, Amounts(), tx.now, type_name) is None:
-            yield UnpricedResources(kind, type_name, _region(tx.connection, node_id), node_id > 0, count, projects)
-
-
-def _price_book(connection: Connection) -> PriceBook:
-    columns = prices.c
-    query = select(columns.kind, columns.unit, columns.node_id, columns.start, columns.billionths, columns.type)
-    return PriceBook(Price(*row) for row in connection.execute(query))
-
-
-def _region(connection: Connection, node_id: int) -> str:
-    table: FromClause = nodes if node_id > 0 else record_names
-    return connection.scalar(select(table.c.name).where(table.c.id == node_id)) or str(node_id)
 
 
 class PriceChange(NamedTuple):

@@ -75,6 +75,11 @@ def _value_in(language: Language, value: object, names: TermNames) -> str:
     return str(value)
 
 
+def counted(count: int, one: str, chinese: str) -> Message:
+    """Return a number with its noun; the Chinese one has its measure word."""
+    return Message("{count} " + one + ("" if count == 1 else "s"), "{count} " + chinese, count=count)
+
+
 def with_article(thing: str) -> str:
     """Prefix a noun with its article: `a tenant`, `an account`, `a URL`."""
     return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}"

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, or_, select
 
 from cloudconsole.core.pricing import format_amount
 from cloudconsole.operator.errors import OverridableError
-from cloudconsole.operator.messages import Message
+from cloudconsole.operator.messages import Message, counted
 from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.spec.i18n import Text
@@ -23,12 +23,12 @@ def check_past_costs(tx: OperatorTransaction, before: Row | None, after: Row | N
     message = Message(
         "changes the cost of {hours} from {start} to {end} ({zone}), of {resources} of {tenants}",
         "将改变 {start} 至 {end}（{zone}）共 {hours}的费用，涉及 {tenants}的 {resources}",
-        hours=_counted(effect.hours, "hour", "个小时"),
+        hours=counted(effect.hours, "hour", "个小时"),
         start=_local(tx, effect.start),
         end=Text("now", "现在") if effect.end > tx.now else _local(tx, effect.end),
         zone=tx.zone,
-        resources=_counted(effect.resources, "resource", "个资源"),
-        tenants=_counted(effect.tenants, "tenant", "个租户"),
+        resources=counted(effect.resources, "resource", "个资源"),
+        tenants=counted(effect.tenants, "tenant", "个租户"),
     )
     if effect.concerns_closed_months:
         message = Message(
@@ -89,10 +89,6 @@ _NO_PRICE_UNTIL: Final = (
     "no price applies from now until {start} ({zone}), and nothing is billed for it",
     "自现在起至 {start}（{zone}）没有适用的价格，其间不计费",
 )
-
-
-def _counted(count: int, one: str, chinese: str) -> Message:
-    return Message("{count} " + one + ("" if count == 1 else "s"), "{count} " + chinese, count=count)
 
 
 def _local(tx: OperatorTransaction, moment: int) -> str:

@@ -257,6 +257,7 @@ GET_FORECAST = Action(
     success=Text("Forecast.", "获取费用预测成功"),
     notes=(
         "`so_far` includes the current hour. Scheduled starts and ends, and prices to come, are not considered.",
+        "`rest` and `total` are null while something that runs has no price.",
         "If a part of the month was not recorded, `complete` is false, and the amounts are those of the rest. In "
         "clouds without a record they are null.",
     ),

@@ -228,6 +228,22 @@ def test_only_a_price_for_hours_that_had_one_must_be_forced(project: Project) ->
         project.price("image", "gb", "0.05", since=at("2026-10-01T01:00:00"), force=False)
 
 
+def test_what_has_no_price_costs_nothing_in_any_report_and_leaves_the_forecast_unknown(project: Project) -> None:
+    image = BillableResource("west", "image", "i", Amounts(1, size_gb=1), None)
+    project.read("2026-11-30T22:00:00", volume(), image)
+    project.read("2026-11-30T23:00:00", volume(), image)
+    assert project.forecast("2026-11-30T23:30:00") == Forecast("2026-11", "0.20", None, None, 0, is_complete=False)
+    assert project.months("2026-11-30T23:30:00") == {"2026-11": ("0.20", False)}
+    summary = {row.res_type: row.amount for row in run(project.costs.summary(USER, "")).record}
+    assert (summary["image"], summary["allcategories"]) == ("0.00", "0.20")
+    assert {row.res_id: row.amount for row in project.rows("2026-11-30", "2026-11-30")} == {"i": "0.00", "v": "0.20"}
+    export = run(project.costs.export(USER, CostExportParameters(month="2026-11", format="csv"))).record
+    amount = export.columns.index("amount")
+    assert [row[amount] for row in export.rows] == ["0.00", "0.20"]
+    project.price("image", "gb", "1", since=at("2026-11-30T23:00:00"))
+    assert project.forecast("2026-11-30T23:30:00") == Forecast("2026-11", "1.20", "0.00", "1.20", 0, is_complete=False)
+
+
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_a_price_that_changes_after_the_last_reading_of_an_hour_does_not_apply(
     project: Project, is_removed: bool

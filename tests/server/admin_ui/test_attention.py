@@ -215,8 +215,9 @@ def test_resources_without_a_price_link_to_the_form_that_adds_it(
             connection.execute(delete(prices).where(prices.c.kind != "instance"))
     page = operator.get("/admin/")
     assert entries(page) == [
-        "Problem Resources of OpenStack projects have no price, so the costs of these projects cannot be computed: "
-        "add prices image in north: 2 resources of 1 project volume large in hk-1: 1 resource of 1 project"
+        "Problem Resources of OpenStack projects have no price: nothing is billed for them, and these projects "
+        "have no cost estimates; add prices image in north: 2 resources of 1 project volume large in hk-1: "
+        "1 resource of 1 project"
     ]
     (link,) = [link for link in page.links if link.startswith("/admin/price/add/?")]
     assert operator.get(link).form("/add/").fields["node"] == "hk-1"

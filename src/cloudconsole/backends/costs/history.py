@@ -17,7 +17,6 @@ from cloudconsole.core.billing import (
     Uses,
     cost_of,
     end_price_difference,
-    require_price,
     sum_up,
     unit_hours,
 )
@@ -74,7 +73,6 @@ async def read_history(snapshot: Snapshot, owner: int, now: int, zone: tzinfo) -
         for span, used, running in unit_hours(of_key, parts):
             history.costs.append(Cost(key, span.start, cost_of(key, used, books.at(span.start), span.end - 1)))
             history.running[key] = running
-        require_price(key, history.running[key], books.present, second)
     history.costs.extend([cost async for cost in record.end_price_differences(parts, books)])
     for kind, node_id, type_name, counts_from, correction in await snapshot.all(_CORRECTIONS, (owner, now)):
         history.costs.append(Cost(CostKey(kind, node_id, type_name), counts_from, int(correction), is_correction=True))

@@ -9,7 +9,6 @@ from cloudconsole.backends.costs.context import owner_id, read_context
 from cloudconsole.backends.costs.export import ExportColumns, RecordedTenant, TenantMonth
 from cloudconsole.backends.costs.history import History, read_history
 from cloudconsole.backends.costs.rows import CostQuery, RowId, read_rows
-from cloudconsole.core.billing import cost_of
 from cloudconsole.core.billing_hours import Calendar, Month, day_start
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, Tenant
@@ -120,33 +119,36 @@ class RecordedCosts:
         return moment.result(rows, expires_at)
 
     async def forecast(self, tenant: Tenant) -> CacheableResult[Forecast]:
-        record, _ = await self.forecast_and_hourly_cost(tenant)
-        return record
+        return (await self.current(tenant)).forecast
 
-    async def forecast_and_hourly_cost(self, tenant: Tenant) -> tuple[CacheableResult[Forecast], str | None]:
-        """Return the forecast and what now runs costs per hour; None if that is not known."""
+    async def current(self, tenant: Tenant) -> "CurrentCosts":
         history, moment = await self._history(tenant)
         month = (history.context.calendar if history else Calendar(self._zone)).month_at(moment.second)
         if history is None:
             unknown = Forecast(month.label, None, None, None, 0, is_complete=False)
-            return moment.result(unknown, month.end), None
+            return CurrentCosts(moment.result(unknown, month.end), None)
         context = history.context
         costs = [cost.billionths for cost in history.costs if cost.start >= month.start]
         so_far = sum(costs)
         first = max(context.hour_end, month.start)
         left = sum(span.hours for span in context.calendar.divide(first, month.end))
-        hourly = sum(
-            cost_of(key, amounts, context.books.present, moment.now) for key, amounts in history.running.items()
-        )
+        rates = [
+            context.books.present.hourly(key.kind, key.node_id, amounts, moment.now, key.type)
+            for key, amounts in history.running.items()
+            if any(amounts)
+        ]
+        lacks_price = None in rates
+        hourly = None if lacks_price or not context.is_current else sum(rate or 0 for rate in rates)
         record = Forecast(
             month.label,
             format_amount(so_far) if any(costs) or context.is_known(month) else None,
-            format_amount(hourly * left) if context.is_current else None,
-            format_amount(so_far + hourly * left) if context.is_current else None,
+            None if hourly is None else format_amount(hourly * left),
+            None if hourly is None else format_amount(so_far + hourly * left),
             left,
             is_complete=context.is_complete(month),
         )
-        return moment.result(record, context.expires_at), format_amount(hourly) if context.is_current else None
+        result = moment.result(record, context.expires_at)
+        return CurrentCosts(result, None if hourly is None else format_amount(hourly), lacks_price=lacks_price)
 
     async def export(self, tenant: Tenant, parameters: CostExportParameters) -> CacheableResult[CostExport]:
         """Return the rows that the operator exports for the tenant, without those of a removed one of its name."""
@@ -181,6 +183,13 @@ class RecordedCosts:
         if tenant.credentials is not None and self._read_cloud is not None:
             until = await self._read_cloud(tenant)
         return _Moment(self._clock.now(), until)
+
+
+class CurrentCosts(NamedTuple):
+    forecast: CacheableResult[Forecast]
+    hourly: str | None
+    """What runs now, per hour; None if that is not known or something has no price."""
+    lacks_price: bool = False
 
 
 class _Moment(NamedTuple):

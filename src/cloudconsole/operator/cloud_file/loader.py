@@ -28,6 +28,7 @@ from cloudconsole.operator.new_and_existing_names import StoredNames
 from cloudconsole.operator.password_policy import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.unpriced_resources import reject_unpriced_projects
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_only_engine
 from cloudconsole.store.billing.entries import detach_entries
@@ -215,13 +216,14 @@ def _change(tx: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str])
         if was and ends_federated_sessions(was, now):
             end_federated_sessions(tx, now["id"])
     children = _children(connection, file, hashes, newly_disabled)
+    prices = next(part for part in children if part.table is tables.prices)
+    reject_unpriced_projects(tx, prices.pairs())
     for part in children:
         part.remove(connection)
         part.write(connection)
     resources = next(part for part in children if part.table is tables.resources)
     if tenants.removed or any(resources.counts):
         counters.recount_all(connection)
-    prices = next(part for part in children if part.table is tables.prices)
     record_prices(connection, prices.pairs(), tx.now, tx.zone)
     record_resources(connection, resources.pairs(), tx.now, tx.zone)
     for thing, parents in (("node", nodes), ("tenant", tenants)):

@@ -28,6 +28,7 @@ from cloudconsole.operator.price_check import check_past_costs, following_price
 from cloudconsole.operator.resource_and_price_rules import Starts, start_on, unpriced_problem
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.unpriced_resources import reject_unpriced_projects
 from cloudconsole.store import tables
 from cloudconsole.store.billing.prices import record_prices
 from cloudconsole.store.tables import nodes, prices, resources
@@ -54,7 +55,7 @@ def check_priced(tx: OperatorTransaction, resource: Row) -> None:
 
 
 def reject_unpriced(tx: OperatorTransaction, kind: str, current: Starts, changed: Starts) -> None:
-    """Reject a change of prices that leaves a resource without a price."""
+    """Reject a change of prices that leaves a resource of the store without a price."""
     unpriced = _unpriced(tx, current, changed)
     if unpriced is None:
         return
@@ -200,6 +201,7 @@ class Prices(EntityType):
             current = price_starts(tx, before["kind"])
             changed = self._starts_after(tx, before, after)
             reject_unpriced(tx, before["kind"], current, changed)
+            reject_unpriced_projects(tx, [(before, after)])
         check_past_costs(tx, before, after)
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:

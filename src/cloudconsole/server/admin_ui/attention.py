@@ -20,7 +20,6 @@ from cloudconsole.operator.attention import (
     PriceChange,
     Scans,
     StoreScanner,
-    UnpricedResources,
     failed_logins,
     last_backup,
     upcoming_price_changes,
@@ -29,6 +28,7 @@ from cloudconsole.operator.audit import BACKUP
 from cloudconsole.operator.messages import Message, Term
 from cloudconsole.operator.near_quotas import NEAR_PERCENT, QuotaLevel, TenantNearQuota
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.unpriced_resources import UnpricedResources
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import price_name, unit_of
@@ -267,8 +267,9 @@ def _unpriced_entries(unpriced: list[UnpricedResources]) -> Iterator[Entry]:
     if not unpriced:
         return
     text = Text(
-        "Resources of OpenStack projects have no price, so the costs of these projects cannot be computed: add prices",
-        "OpenStack 项目中有资源没有价格，无法计算这些项目的费用，请添加价格",
+        "Resources of OpenStack projects have no price: nothing is billed for them, and these projects have no cost "
+        "estimates; add prices",
+        "OpenStack 项目中有资源没有价格：这些资源不计费，且这些项目无法估算费用，请添加价格",
     )
     details = tuple(_unpriced_detail(each) for each in unpriced[:MAX_DETAILS])
     yield Entry("danger", text, link("price/add/"), details)

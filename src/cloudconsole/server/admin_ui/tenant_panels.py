@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import NamedTuple
 
-from cloudconsole.core.ports import CloudCredentials, PriceMissing, Tenant
+from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.operator.entities import QUOTAS
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.quota_check import quota_usage_of
@@ -70,9 +70,14 @@ async def _costs(context: PageServices, tenant: Tenant, project: str | None) -> 
 
 async def _costs_of(context: PageServices, tenant: Tenant) -> TenantCosts:
     is_of_project = tenant.credentials is not None
-    try:
-        result, hourly = await context.costs.forecast_and_hourly_cost(tenant)
-    except PriceMissing:
-        return TenantCosts(is_of_project, lacks_price=True)
-    record = result.record
-    return TenantCosts(is_of_project, record.month, record.so_far, record.total, hourly, record.is_complete)
+    current = await context.costs.current(tenant)
+    record = current.forecast.record
+    return TenantCosts(
+        is_of_project,
+        record.month,
+        record.so_far,
+        record.total,
+        current.hourly,
+        is_complete=record.is_complete,
+        lacks_price=current.lacks_price,
+    )
