@@ -739,8 +739,8 @@ def test_prices_in_force_and_to_come_match_the_api(browser: ConsoleBrowser, clie
     ]
     shown = [row[3] for rows in tables for row in rows]
     assert shown == [f"{price.price:f}" for price in sorted(expected, key=lambda price: not price.in_force)]
-    assert tables[1] == [["Images", "GB", "All", "0.000000123", "1 Jan 2027, 00:00"]]
-    assert tables[0][0] == ["Instances", "instance (base price)", "All", "0.012", "1 Jan 2025, 00:00", "No end"]
+    assert tables[1] == [["Images", "Per GB", "All", "0.000000123", "1 Jan 2027, 00:00"]]
+    assert tables[0][0] == ["Instances", "Per instance (base price)", "All", "0.012", "1 Jan 2025, 00:00", "No end"]
 
 
 SECTIONS = {

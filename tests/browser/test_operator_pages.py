@@ -170,7 +170,7 @@ def test_printed_page_names_account_and_time(page: Page) -> None:
 def test_json_errors_are_shown_in_chinese(browser: ConsoleBrowser) -> None:
     page = browser.open("/admin/domain/one/?key=206813", locale="zh-CN")
     sign_in(page, "operator")
-    page.get_by_label("缓存规则", exact=True).fill('{"a" 1}')
+    page.get_by_label("缓存行为", exact=True).fill('{"a" 1}')
     expect(page.locator("#field-cacheBehaviors-syntax-error")).to_have_text("第 1 行第 6 列：缺少冒号")
 
 

@@ -94,10 +94,10 @@ def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> Non
     page = browser.open_signed_in()
     statuses = {name: quota(page, name).locator(".gauge-status").inner_text() for name in GAUGES}
     assert statuses == {
-        "instances": "▲ Near limit, 80.0%",
+        "instances": "▲ Nearly used up, 80.0%",
         "cores": "✖ Over quota by 1",
         "ram": "∞ Unlimited",
-        "volumes": "■ At limit, 100.0%",
+        "volumes": "■ Used up, 100.0%",
         "gigabytes": "79.9%",
         "snapshots": "✖ Over quota by 2",
         "floating_ips": "None allowed",

@@ -221,7 +221,7 @@ def test_verbose_adds_error_details(demo_user: CliUser, server: RunningServer) -
     first, *details = done.err.splitlines()
     assert first == "cloudconsole: There is no domain with this ID."
     shown = dict(line.removeprefix("cloudconsole:   ").split(": ", 1) for line in details)
-    assert shown.pop("request id")
+    assert shown.pop("request ID")
     assert shown == {"code": "404", "error": "domain_not_found", "field": "domainId", "address": server.base}
 
 

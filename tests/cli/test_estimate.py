@@ -140,7 +140,7 @@ def test_json_and_csv_are_for_programs(demo_user: CliUser) -> None:
 
 def test_markdown_is_for_reviews(demo_user: CliUser) -> None:
     lines = demo_user.run("estimate", "--flavor", "1", "--output", "markdown").out.splitlines()
-    assert lines[0].startswith("| kind | what | node | count | hour (CNY) |")
+    assert lines[0].startswith("| kind | item | node | count | hour (CNY) |")
     assert lines[1].startswith("| --- | --- | --- | ---: | ---: |")
     assert "| RAM | 89600 | 512 | 0 |" in lines
 

@@ -97,14 +97,14 @@ class TestTables:
 
     def test_flavors_show_the_ram_available_with_the_cores(self, demo_user: CliUser) -> None:
         screen = final_screen(demo_user.open_terminal("flavors", "--vcpus", "4"))
-        assert screen[0].split() == ["id", "name", "cores", "RAM", "(MB)", "disk", "(GB)"]
+        assert screen[0].split() == ["ID", "name", "cores", "RAM", "(MB)", "system", "disk", "(GB)"]
         assert screen[-1] == "RAM with 4 cores: 4096, 8192, 16384 MB"
 
     def test_domain_is_shown_as_a_record(self, demo_user: CliUser) -> None:
         screen = final_screen(demo_user.open_terminal("domain", "206813"))
         assert not any("[]" in line for line in screen)
-        assert screen[0] == "id                        206813"
-        assert "enabled                   yes" in screen
+        assert screen[0] == "domain ID                 206813"
+        assert "acceleration              enabled" in screen
 
     def test_unknown_terminal_width_falls_back_to_the_default(self, demo_user: CliUser) -> None:
         terminal = demo_user.open_terminal("usage", COLUMNS="0", NO_COLOR="1")

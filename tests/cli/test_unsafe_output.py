@@ -141,7 +141,7 @@ class TestHostileConsoles:
 
     def test_console_metadata_is_escaped_in_a_pipe(self, guest: CliUser) -> None:
         heading, _ = guest.run("news", *OPTIONS).out.splitlines()
-        assert heading == f"date ({ESCAPED_TEXT[:39]}…)\turl\ttitle"
+        assert heading == f"date ({ESCAPED_TEXT[:39]}…)\tURL\ttitle"
 
     @pytest.mark.parametrize("output_format", ["table", "csv", "json"])
     def test_news_do_not_control_the_terminal(self, guest: CliUser, output_format: str) -> None:

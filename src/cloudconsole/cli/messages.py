@@ -54,8 +54,8 @@ REGION_FLAG: Final = Text(
     "登录所用的认证地址（或设置 CLOUDCONSOLE_REGION 或 OS_AUTH_URL）；控制台只提供一个时可省略",
 )
 USERNAME_FLAG: Final = Text(
-    "account name (or set CLOUDCONSOLE_USERNAME or OS_USERNAME)",
-    "账户名（或设置 CLOUDCONSOLE_USERNAME 或 OS_USERNAME）",
+    "username (or set CLOUDCONSOLE_USERNAME or OS_USERNAME)",
+    "用户名（或设置 CLOUDCONSOLE_USERNAME 或 OS_USERNAME）",
 )
 PASSWORD_FILE_FLAG: Final = Text(
     "file containing the password, - for standard input (or set CLOUDCONSOLE_PASSWORD or OS_PASSWORD; default: prompt)",
@@ -213,7 +213,7 @@ NO_CONSOLE: Final = Text(
 )
 NO_USERNAME: Final = Text(
     "no username: pass --username or set CLOUDCONSOLE_USERNAME",
-    "未指定账户：请用 --username 或设置 CLOUDCONSOLE_USERNAME",
+    "未指定用户名：请用 --username 或设置 CLOUDCONSOLE_USERNAME",
 )
 NO_PASSWORD: Final = Text(
     "no password for {username} at {url}: enter it at a terminal, pass --password-file, or set CLOUDCONSOLE_PASSWORD",
@@ -226,7 +226,7 @@ REGION_REQUIRED: Final = Text(
     "--region is required; the console offers: {regions}", "需要 --region；控制台提供：{regions}"
 )
 URL_PROMPT: Final = Text("Console URL: ", "控制台地址：")
-USERNAME_PROMPT: Final = Text("Username at {url}: ", "{url} 的账户名：")
+USERNAME_PROMPT: Final = Text("Username at {url}: ", "{url} 的用户名：")
 PASSWORD_PROMPT: Final = Text("Password for {username} at {url}: ", "{username} 在 {url} 的密码：")
 NO_PASSWORD_ENTERED: Final = Text("no password entered", "未输入密码")
 PASSWORD_NOT_UTF8: Final = Text("{place}: {file}: not valid UTF-8", "{place}：{file}：不是 UTF-8 文本")
@@ -269,7 +269,7 @@ TLS_OTHER_HOST: Final = Text(
 )
 TLS_EXPIRED: Final = Text(
     "the certificate is not valid now: {why}; check this machine's clock, or have the certificate renewed",
-    "证书不在有效期内：{why}；请检查本机时钟，或请运维方更新证书",
+    "证书不在有效期内：{why}；请检查本机时钟，或请管理员更新证书",
 )
 TLS_PLAIN: Final = Text(
     "the server does not speak TLS on this port: {why}; check the port, or use http://",
@@ -280,7 +280,7 @@ DETAILS: Final = {
     "code": Text("code", "代码"),
     "error": Text("error", "错误标识"),
     "field": Text("field", "字段"),
-    "request_id": Text("request id", "请求编号"),
+    "request_id": Text("request ID", "请求编号"),
     "address": Text("address", "地址"),
     "cause": Text("cause", "原因"),
 }

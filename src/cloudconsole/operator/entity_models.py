@@ -60,9 +60,9 @@ class Node(EntityModel):
 class Flavor(EntityModel):
     id: NumericId = Field(description="a unique number, such as 12")
     name: Name = Field(description="the name tenants see, unique")
-    vcpus: PositiveCount = Field(description="virtual processors")
+    vcpus: PositiveCount = Field(description="cores")
     ram: PositiveCount = Field(description="RAM in MB")
-    disk: Count = Field(description="disk in GB")
+    disk: Count = Field(description="system disk in GB")
     disabled: bool = Field(default=False, description="no longer offered")
 
 
@@ -117,10 +117,10 @@ class OriginConfig(EntityModel):
 class Domain(EntityModel):
     id: NumericId = Field(description="the number tenants look it up by, such as 206813")
     name: Name = Field(description="the domain's name, such as www.example.com")
-    comment: Note = Field(default="", description="a remark, visible to the tenant")
+    comment: Note = Field(default="", description="a comment, visible to the tenant")
     service_areas: Label = Field(alias="serviceAreas", description="where it is served, such as hk;ov")
     service_type: Label = Field(alias="serviceType", description="what it serves, such as web")
-    enabled: bool = Field(default=True, description="whether it is in service")
+    enabled: bool = Field(default=True, description="whether it is accelerated")
     cname: Label = Field(description="the name it points to")
     status: Label = Field(description="such as Deployed")
     cache_behaviors: Annotated[list[Any], SHALLOW] = Field(
@@ -146,9 +146,9 @@ class Resource(EntityModel):
     kind: Kind = Field(description="what it is, such as instance or volume")
     name: Name = Field(description="the name its tenant sees")
     node: Reference | None = Field(default=None, description="the node it is on")
-    vcpus: int = Field(default=0, description="virtual processors of an instance")
+    vcpus: int = Field(default=0, description="cores of an instance")
     ram: int = Field(default=0, description="RAM of an instance in MB")
-    disk: int = Field(default=0, description="disk of an instance in GB")
+    disk: int = Field(default=0, description="system disk of an instance in GB")
     size: int = Field(default=0, description="size of a volume, snapshot or image in GB")
     started: Seconds = Field(description="when it starts")
     ended: Seconds | None = Field(default=None, description="when it ends")

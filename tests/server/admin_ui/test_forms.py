@@ -199,7 +199,7 @@ def test_all_problems_appear_at_fields_and_in_summary(operator: Operator) -> Non
         "Name: is missing",
         "Cores: must be a whole number",
         "RAM: must be at least 1",
-        "Disk: must be at most 2147483647",
+        "System disk: must be at most 2147483647",
     ]
     assert ("autofocus", "") in {pair for _, attrs in page.tags for pair in attrs.items()}
 
@@ -260,7 +260,7 @@ def test_force_does_not_override_other_rejections(operator: Operator) -> None:
         (
             "tenant",
             "demo",
-            {"account": "1 account", "resource": "19 resources", "domain": "2 domains", "url": "2 URLs"},
+            {"account": "1 account", "resource": "19 resources", "domain": "2 domains", "url": "2 common URLs"},
         ),
         ("node", "hk-1", {"price": "2 prices", "resource": "6 resources"}),
     ],

@@ -167,7 +167,7 @@ def test_states_are_shown(operator: Operator) -> None:
     form = operator.get("/admin/news/add/").form("/add/")
     operator.send(form, title="T", url="https://n.example/", date="2027-01-01T00:00")
     assert "scheduled" in operator.get("/admin/news/").text
-    assert "not in service" in operator.get("/admin/domain/").text
+    assert "disabled" in operator.get("/admin/domain/").text
     assert "ended" in operator.get("/admin/resource/one/?key=i-d0000005").text
 
 

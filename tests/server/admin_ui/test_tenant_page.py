@@ -35,8 +35,8 @@ def test_costs_are_those_that_the_tenant_sees_rounded_to_cents(operator: Operato
     page = operator.get(DEMO)
     text = panel(page, "costs")
     assert f"2026-11 so far {cents(forecast['so_far'])} CNY" in text
-    assert f"2026-11 expected {cents(forecast['total'])} CNY" in text
-    assert f"Now per hour {cents(str(hourly))} CNY" in text
+    assert f"Forecast for 2026-11 {cents(forecast['total'])} CNY" in text
+    assert f"Current cost per hour {cents(str(hourly))} CNY" in text
     exact = [attributes["value"] for tag, attributes in page.tags if tag == "data"]
     assert exact[:2] == [forecast["so_far"], forecast["total"]]
     assert Decimal(exact[2]) == hourly
@@ -48,7 +48,7 @@ def test_a_resource_without_a_price_leaves_costs_unknown(operator: Operator, dat
         connection.exec_driver_sql("DELETE FROM price_entries")
     page = operator.get(DEMO)
     assert page.status == 200
-    assert "not known A resource has no price." in panel(page, "costs")
+    assert "unknown A resource has no price." in panel(page, "costs")
 
 
 def test_costs_of_a_project_are_those_of_its_readings(operator: Operator, data: Path, clock: FakeClock) -> None:
@@ -61,10 +61,10 @@ def test_costs_of_a_project_are_those_of_its_readings(operator: Operator, data: 
         assert record_reading(engine, Reading("p1@https://keystone.example.com", now, now - 3600, [volume]), UTC)
     text = panel(operator.get("/admin/tenant/one/?key=p1"), "costs")
     assert "OpenStack project, as recorded by readings 2026-11 so far 0.42 CNY" in text
-    assert "Now per hour 0.42 CNY Some hours of this month are not recorded." in text
+    assert "Current cost per hour 0.42 CNY Some hours of this month are not recorded." in text
     assert "Resources of this console" not in text
     unread = panel(operator.get("/admin/tenant/one/?key=p2"), "costs")
-    assert unread.count("not known") == 3
+    assert unread.count("unknown") == 3
 
 
 def test_accounts_come_with_state_and_last_sign_in(

@@ -41,7 +41,15 @@ def test_optional_fields_are_marked(operator: Operator) -> None:
 
 def test_list_shows_only_the_main_columns(operator: Operator) -> None:
     columns = re.findall(r'role="columnheader"[^>]*>(?:<a [^>]*>)?([^<]*)<', operator.get("/admin/domain/").html)
-    assert columns == ["ID", "Tenant", "Domain name", "Service areas", "Service type", "Status", "State"]
+    assert columns == [
+        "Domain ID",
+        "Tenant",
+        "Domain name",
+        "Service areas",
+        "Service type",
+        "Deployment status",
+        "State",
+    ]
     assert "Injected" not in operator.get("/admin/quota/").text
 
 

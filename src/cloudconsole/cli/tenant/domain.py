@@ -31,14 +31,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _table(console: "Console", domain_id: str) -> Table:
     fields = [
-        Field("domainId", translate(messages.ID), attrgetter("id")),
+        Field("domainId", translate(messages.DOMAIN_ID), attrgetter("id")),
         Field("domainName", translate(messages.DOMAIN_NAME), attrgetter("name")),
         Field("comment", translate(messages.COMMENT), attrgetter("comment")),
         Field("serviceAreas", translate(messages.SERVICE_AREAS), lambda domain: ";".join(domain.service_areas)),
         Field("serviceType", translate(messages.SERVICE_TYPE), attrgetter("service_type")),
         Field("enabled", None, attrgetter("enabled")),
         Field(
-            None, translate(messages.ENABLED), lambda domain: translate(messages.YES if domain.enabled else messages.NO)
+            None,
+            translate(messages.ACCELERATION),
+            lambda domain: translate(messages.ENABLED if domain.enabled else messages.DISABLED),
         ),
         Field("cname", "CNAME", attrgetter("cname")),
         Field("status", translate(messages.STATUS), attrgetter("status")),

@@ -22,13 +22,13 @@ def run(arguments: argparse.Namespace) -> int:
 def _table(console: "Console") -> Table:
     return Table(
         [
-            Field("domainId", translate(messages.ID), attrgetter("id")),
+            Field("domainId", translate(messages.DOMAIN_ID), attrgetter("id")),
             Field("domainName", translate(messages.DOMAIN_NAME), attrgetter("name")),
             Field("enabled", None, attrgetter("enabled")),
             Field(
                 None,
-                translate(messages.ENABLED),
-                lambda domain: translate(messages.YES if domain.enabled else messages.NO),
+                translate(messages.ACCELERATION),
+                lambda domain: translate(messages.ENABLED if domain.enabled else messages.DISABLED),
             ),
             Field("status", translate(messages.STATUS), attrgetter("status")),
             Field("serviceType", translate(messages.SERVICE_TYPE), attrgetter("service_type")),

@@ -136,7 +136,7 @@ def _costs(estimate: "Estimate", items: list[Item]) -> Table:
         [
             Field("res_type", None, lambda row: row[0].get("res_type")),
             Field(None, translate(messages.KIND), lambda row: _kind(row[0])),
-            Field("what", translate(messages.WHAT), lambda row: _what(row[0])),
+            Field("what", translate(messages.ITEM), lambda row: _what(row[0])),
             Field("region", translate(messages.NODE), lambda row: row[0].get("region", "")),
             Field("count", translate(messages.COUNT), lambda row: row[0].get("count", ""), "number"),
             *amounts,

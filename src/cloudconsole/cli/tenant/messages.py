@@ -6,9 +6,9 @@ from cloudconsole.spec.i18n import Text
 
 # Flags and arguments
 
-VCPUS_FLAG: Final = Text("only flavors with this number of cores", "只显示此核数的配置")
+VCPUS_FLAG: Final = Text("only flavors with this number of cores", "只显示此核数的主机配置")
 RAM_FLAG: Final = Text(
-    "only flavors with this much RAM, in the console's unit (MB)", "只显示此内存的配置，单位同控制台（MB）"
+    "only flavors with this much RAM, in the console's unit (MB)", "只显示此内存的主机配置，单位同控制台（MB）"
 )
 PLOT_FLAG: Final = Text("draw the costs as bars and show how they are estimated", "以条形图显示费用及预估规则")
 COSTS_ARGUMENT: Final = Text(
@@ -32,7 +32,7 @@ WATCH_FLAG: Final = Text(
     "refresh every SECONDS (default: 5) until Ctrl-C; with --output json, print one line each time",
     "每隔若干秒重新显示（默认 5），按 Ctrl-C 结束；与 --output json 同用时每次输出一行",
 )
-DOMAIN_ID_ARGUMENT: Final = Text("domain ID", "域名 id")
+DOMAIN_ID_ARGUMENT: Final = Text("domain ID", "域名 ID")
 ACTION_ARGUMENT: Final = Text("action name, such as GetNews", "操作名，如 GetNews")
 FIELDS_ARGUMENT: Final = Text(
     "request field: name=text, or name:=JSON for other types",
@@ -42,7 +42,7 @@ ESTIMATE_FILE_ARGUMENT: Final = Text(
     "items as JSON, or a plan from terraform show -json; - for standard input",
     "JSON 格式的资源列表，或 terraform show -json 的计划；- 表示标准输入",
 )
-FLAVOR_FLAG: Final = Text("estimate instances of this flavor, by ID or name", "估算此配置（id 或名称）的云主机")
+FLAVOR_FLAG: Final = Text("estimate instances of this flavor, by ID or name", "估算此主机配置（ID 或名称）的云主机")
 VOLUME_FLAG: Final = Text("estimate volumes of this size and type", "估算此容量与类型的云硬盘")
 COUNT_FLAG: Final = Text("how many (default: 1)", "数量（默认 1）")
 NODE_FLAG: Final = Text("the node on which all of them are to run", "全部资源所在的节点")
@@ -83,11 +83,11 @@ LOGOUT_FAILED: Final = Text(
 
 # Output
 
-ID: Final = Text("id", "id")
+ID: Final = Text("ID", "ID")
 NAME: Final = Text("name", "名称")
 TYPE: Final = Text("type", "类型")
-URL: Final = Text("url", "URL")
-DATE: Final = Text("date", "日期")
+URL: Final = Text("URL", "URL")
+DATE: Final = Text("date", "发布时间")
 TITLE: Final = Text("title", "标题")
 ACTION: Final = Text("action", "操作")
 EXTENSION: Final = Text("extension", "扩展")
@@ -96,11 +96,14 @@ NO_ACTIONS: Final = Text("{url} does not list its actions", "{url} 未列出其�
 YES: Final = Text("yes", "是")
 NO: Final = Text("no", "否")
 
-DOMAIN_NAME: Final = Text("domain", "域名")
+DOMAIN_ID: Final = Text("domain ID", "域名 ID")
+DOMAIN_NAME: Final = Text("domain name", "域名")
 COMMENT: Final = Text("comment", "备注")
 SERVICE_AREAS: Final = Text("service areas", "加速区域")
 SERVICE_TYPE: Final = Text("service type", "服务类型")
+ACCELERATION: Final = Text("acceleration", "加速")
 ENABLED: Final = Text("enabled", "已启用")
+DISABLED: Final = Text("disabled", "已停用")
 STATUS: Final = Text("deployment status", "部署状态")
 ORIGIN_IPS: Final = Text("origin IP addresses", "源站 IP")
 ORIGIN_NAME: Final = Text("origin domain", "源站域名")
@@ -111,7 +114,7 @@ QUERY_STRING: Final = Text("query string settings", "查询字符串设置")
 
 CORES: Final = Text("cores", "核数")
 RAM: Final = Text("RAM", "内存")
-SYSTEM_DISK: Final = Text("disk", "系统盘")
+SYSTEM_DISK: Final = Text("system disk", "系统盘")
 RAM_WITH_CORES: Final = Text("RAM with {cores} cores: {sizes} {unit}", "{cores} 核可搭配的内存：{sizes} {unit}")
 CORES_NOT_OFFERED: Final = Text(
     "--vcpus {vcpus}: not offered; available: {offered}", "--vcpus {vcpus}：不提供；可选 {offered}"
@@ -138,13 +141,13 @@ QUOTAS: Final = {
     "security_groups": Text("security groups", "安全组"),
     "security_group_rules": Text("rules per security group", "每个安全组的规则"),
     "keypairs": Text("key pairs", "密钥对"),
-    "personality": Text("injected files", "注入文件"),
+    "personality": Text("injected files per instance", "每台云主机的注入文件"),
     "personality_size": Text("size of an injected file", "注入文件大小"),
-    "image_meta": Text("metadata items of an image", "镜像元数据项"),
-    "server_meta": Text("metadata items of an instance", "云主机元数据项"),
+    "image_meta": Text("metadata items per image", "每个镜像的元数据项"),
+    "server_meta": Text("metadata items per instance", "每台云主机的元数据项"),
 }
 
-KIND: Final = Text("kind", "资源")
+KIND: Final = Text("kind", "种类")
 KINDS: Final = {
     "instance": Text("instances", "云主机"),
     "image": Text("images", "镜像"),
@@ -152,22 +155,22 @@ KINDS: Final = {
     "volume": Text("volumes", "云硬盘"),
     "total": Text("total", "合计"),
 }
-PRICED_UNIT: Final = Text("per", "计价单位")
+PRICED_UNIT: Final = Text("unit", "计价单位")
 PRICED_UNITS: Final = {
-    "each": Text("one", "每个"),
-    "vcpu": Text("core", "每核"),
-    "ram_gb": Text("GB of RAM", "每 GB 内存"),
-    "gb": Text("GB", "每 GB"),
+    "each": Text("each", "每个"),
+    "vcpu": Text("per core", "每核"),
+    "ram_gb": Text("per GB of RAM", "每 GB 内存"),
+    "gb": Text("per GB", "每 GB"),
 }
 NODE: Final = Text("node", "节点")
 ALL: Final = Text("all", "全部")
 PRICE_PER_HOUR: Final = Text("price per hour", "每小时价格")
-VALID_FROM: Final = Text("from", "生效时间")
+IN_FORCE_FROM: Final = Text("in force from", "生效时间")
 VALID_UNTIL: Final = Text("until", "失效时间")
-WHAT: Final = Text("what", "规格")
+ITEM: Final = Text("item", "资源")
 COUNT: Final = Text("count", "数量")
 NEEDED: Final = Text("needed", "需要")
-LACKING: Final = Text("lacking", "缺少")
+LACKING: Final = Text("over by", "缺口")
 FITS: Final = Text("The quotas allow this.", "配额足够。")
 DOES_NOT_FIT: Final = Text("The quotas do not allow this.", "配额不足。")
 PRICE_MISSING: Final = Text("Some of it has no price.", "部分资源没有价格。")
@@ -181,9 +184,9 @@ YEAR: Final = Text("year", "每年")
 COST: Final = Text("cost", "费用")
 ONE_DAY: Final = Text("day", "日期")
 ONE_MONTH: Final = Text("month", "月份")
-SO_FAR: Final = Text("so far", "至今")
-REST_OF_MONTH: Final = Text("rest of the month", "本月余下")
-HOURS_LEFT: Final = Text("hours left", "余下小时")
+SO_FAR: Final = Text("so far", "已产生费用")
+REST_OF_MONTH: Final = Text("rest of the month", "本月剩余")
+HOURS_LEFT: Final = Text("hours left", "剩余小时")
 NO_COSTS_IN_PERIOD: Final = Text("no recorded costs in this period", "此时间段没有费用记录")
 NO_DATA_BETWEEN: Final = Text("no data from {start} to {end}", "{start} 至 {end} 没有数据")
 INCOMPLETE_MONTH: Final = Text("part of this month was not recorded", "本月部分时间没有记录")
@@ -211,7 +214,7 @@ VALUE: Final = Text("value", "值")
 SOURCE: Final = Text("from", "来源")
 PROFILE: Final = Text("profile", "配置")
 ADDRESS: Final = Text("address", "地址")
-USERNAME: Final = Text("username", "账户名")
+USERNAME: Final = Text("username", "用户名")
 REGION: Final = Text("region", "区域")
 DISCOVERED: Final = Text("the console", "控制台")
 SESSION: Final = Text("session", "会话")

@@ -36,7 +36,7 @@ def _table(console: "Console") -> Table:
             Field("price", with_unit(messages.PRICE_PER_HOUR, about.currency), _amount, "amount"),
             Field("currency", None, lambda _: about.currency),
             Field("start_at", None, lambda price: price.start.isoformat()),
-            Field(None, with_unit(messages.VALID_FROM, about.time_zone), lambda price: _moment(price.start)),
+            Field(None, with_unit(messages.IN_FORCE_FROM, about.time_zone), lambda price: _moment(price.start)),
             Field("end_at", None, lambda price: price.end.isoformat() if price.end else None),
             Field(None, translate(messages.VALID_UNTIL), lambda price: _moment(price.end)),
             Field("in_force", None, attrgetter("in_force")),

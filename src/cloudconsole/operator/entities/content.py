@@ -111,7 +111,7 @@ class Domains(NumberedEntityType):
             "search": search_filter("id, name or CNAME", columns.id, columns.name, columns.cname),
             "tenant": tenant_filter(columns.tenant_id),
             "prefix": Filter("only those whose id or name begins with this", self._has_prefix),
-            "disabled": switch_filter(~columns.enabled, "only those not in service"),
+            "disabled": switch_filter(~columns.enabled, "only the disabled ones"),
         }
 
     def sortable(self) -> Mapping[str, ColumnElement[Any]]:

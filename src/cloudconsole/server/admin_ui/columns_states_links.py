@@ -58,7 +58,7 @@ def column_of(entity: EntityType, given: InputField) -> Column:
 def state_of(entity: EntityType, record: Record, now: str) -> str | None:
     """Return the state to highlight, if any; times compare as strings."""
     if entity is DOMAINS:
-        return None if record["enabled"] else "not in service"
+        return None if record["enabled"] else "disabled"
     if entity is NEWS:
         if record.get("disabled"):
             return "withdrawn"
@@ -73,7 +73,7 @@ def state_of(entity: EntityType, record: Record, now: str) -> str | None:
     return "disabled" if record.get("disabled") else None
 
 
-_ORDINARY: Final = {"domain": "in service", "news": "published", "price": "replaced", "resource": "running"}
+_ORDINARY: Final = {"domain": "enabled", "news": "published", "price": "replaced", "resource": "running"}
 
 
 def listed_state(entity: EntityType, state: str | None) -> str:

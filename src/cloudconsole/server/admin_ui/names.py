@@ -21,7 +21,7 @@ ENTITIES: Final[Mapping[str, EntityNames]] = {
     "price": EntityNames(Text("price", "价格"), Text("prices", "价格")),
     "resource": EntityNames(Text("resource", "资源"), Text("resources", "资源")),
     "flavor": EntityNames(Text("flavor", "主机配置"), Text("flavors", "主机配置")),
-    "url": EntityNames(Text("URL", "常用 URL"), Text("URLs", "常用 URL")),
+    "url": EntityNames(Text("URL", "常用 URL"), Text("common URLs", "常用 URL")),
     "domain": EntityNames(Text("domain", "加速域名"), Text("domains", "加速域名")),
     "news": EntityNames(Text("news item", "公告"), Text("news", "公告")),
 }
@@ -108,10 +108,9 @@ CHOICES: Final[Mapping[str, Mapping[str, Text]]] = {
 STATES: Final[Mapping[str, Text]] = {
     "active": Text("active", "正常"),
     "disabled": Text("disabled", "已停用"),
+    "enabled": Text("enabled", "已启用"),
     "ended": Text("ended", "已结束"),
     "in force": Text("in force", "生效中"),
-    "in service": Text("in service", "已启用"),
-    "not in service": Text("not in service", "未启用"),
     "published": Text("published", "已发布"),
     "replaced": Text("replaced", "已被取代"),
     "running": Text("running", "运行中"),

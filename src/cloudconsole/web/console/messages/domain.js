@@ -57,7 +57,7 @@ export const DOMAIN = {
   "domain.domainId": { en: "Domain ID", zh: "域名 ID" },
   "domain.domainId.help": { en: "Identifies the domain in the API.", zh: "域名的唯一编号，调用接口时使用。" },
   "domain.domainName": { en: "Domain name", zh: "域名" },
-  "domain.enabled": { en: "Acceleration", zh: "加速状态" },
+  "domain.enabled": { en: "Acceleration", zh: "加速" },
   "domain.status": { en: "Deployment status", zh: "部署状态" },
   "domain.status.help": {
     en: "Whether the settings have reached all servers.",
@@ -88,7 +88,7 @@ export const DOMAIN = {
   "domain.queryStringSettings": { en: "Query string settings", zh: "查询字符串设置" },
   "domain.queryStringSettings.help": {
     en: "How the part of a URL after the question mark is handled.",
-    zh: "URL 参数（? 之后的部分）的处理方式。",
+    zh: "URL 中 ? 之后部分的处理方式。",
   },
   "domain.advOriginConfigs": { en: "Advanced origin settings", zh: "高级回源配置" },
   "domain.advOriginConfigs.help": { en: "Origins for certain requests.", zh: "按条件指定回源地址。" },
@@ -99,7 +99,7 @@ export const DOMAIN = {
 
   "domain.key.pathPattern": { en: "Path", zh: "路径" },
   "domain.key.ttlSeconds": { en: "Cache for", zh: "缓存时长" },
-  "domain.key.ignoreQueryString": { en: "Ignore query string", zh: "忽略 URL 参数" },
+  "domain.key.ignoreQueryString": { en: "Ignore query string", zh: "忽略查询字符串" },
   "domain.key.priority": { en: "Priority", zh: "优先级" },
   "domain.key.headers": { en: "Headers", zh: "请求头" },
   "domain.key.type": { en: "Type", zh: "类型" },

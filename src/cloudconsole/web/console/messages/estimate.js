@@ -4,7 +4,7 @@ export const ESTIMATE = {
   "estimate.title": { en: "Estimate", zh: "费用估算" },
   "estimate.empty": {
     en: "Add flavors and other resources to see what they cost together, and whether your quotas allow them.",
-    zh: "添加云主机配置和其他资源，即可查看合计费用，以及配额是否足够。",
+    zh: "添加主机配置和其他资源，即可查看合计费用，以及配额是否足够。",
   },
   "estimate.node": { en: "Node", zh: "节点" },
   "estimate.standard": { en: "Not chosen: standard prices", zh: "不指定：标准价格" },
@@ -39,7 +39,7 @@ export const ESTIMATE = {
   },
   "estimate.unknown_flavor": {
     en: "No such flavor is offered (ID {id}). It is not included.",
-    zh: "该配置不存在或已下架（ID {id}），未计入。",
+    zh: "该主机配置不存在或已下架（ID {id}），未计入。",
   },
   "estimate.invalid_item": {
     en: "This item of the link cannot be read: {item}. It is not included.",

@@ -1,7 +1,7 @@
 // Messages of the flavors page.
 
 export const FLAVORS = {
-  "flavors.pick": { en: "Choose a flavor", zh: "选择配置" },
+  "flavors.pick": { en: "Choose a flavor", zh: "选择主机配置" },
   "flavors.any": { en: "Any", zh: "不限" },
   "flavors.cores": { en: "Cores", zh: "核数" },
   "flavors.core": { en: "1 core", zh: "1 核" },
@@ -9,7 +9,7 @@ export const FLAVORS = {
   "flavors.ram_with": { en: "RAM available with {cores}", zh: "可与 {cores}搭配的内存" },
   "flavors.ram_cleared": {
     en: "{ram} RAM is not available with {cores}. Choose another size.",
-    zh: "{cores}的配置没有 {ram} 内存，请重新选择。",
+    zh: "{cores}的主机配置没有 {ram} 内存，请重新选择。",
   },
   "flavors.disk_cleared": {
     en: "System disk “{disk}” is not available with this selection. Choose another one.",
@@ -20,12 +20,12 @@ export const FLAVORS = {
     en: "A month has {days} days. Prices include the system disk, which does not use the quotas for volumes.",
     zh: "每月按 {days} 天计算。价格已含系统盘，系统盘不占用云硬盘配额。",
   },
-  "flavors.no_match": { en: "No matching flavors.", zh: "没有符合条件的配置。" },
+  "flavors.no_match": { en: "No matching flavors.", zh: "没有符合条件的主机配置。" },
   "flavors.reset": { en: "Clear filters", zh: "清除筛选" },
-  "flavors.all": { en: "All flavors", zh: "全部配置" },
-  "flavors.empty": { en: "No flavors are available.", zh: "暂无可选配置。" },
+  "flavors.all": { en: "All flavors", zh: "全部主机配置" },
+  "flavors.empty": { en: "No flavors are available.", zh: "暂无可选的主机配置。" },
   "flavors.search": { en: "Search by name or ID", zh: "按名称或 ID 搜索" },
-  "flavors.count": { en: "Flavors: {total}", zh: "共 {total} 个配置" },
+  "flavors.count": { en: "Flavors: {total}", zh: "共 {total} 个主机配置" },
   "flavors.count.filtered": { en: "Found: {count} of {total}", zh: "找到 {count} 个，共 {total} 个" },
   "flavors.sorted.asc": { en: "Sorted by {column}, ascending", zh: "按{column}升序排列" },
   "flavors.sorted.desc": { en: "Sorted by {column}, descending", zh: "按{column}降序排列" },

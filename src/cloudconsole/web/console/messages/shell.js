@@ -48,10 +48,10 @@ export const SHELL = {
   "signin.region.missing": { en: "Choose a region.", zh: "请选择区域。" },
   "signout": { en: "Sign out", zh: "退出登录" },
 
-  "banner.label": { en: "Important announcements", zh: "重要公告" },
+  "banner.label": { en: "Important news", zh: "重要公告" },
   "banner.dismiss": { en: "Dismiss: {title}", zh: "关闭：{title}" },
   "banner.dismiss.title": { en: "Dismiss", zh: "关闭" },
-  "banner.dismissed": { en: "Announcement dismissed.", zh: "公告已关闭。" },
+  "banner.dismissed": { en: "News item dismissed.", zh: "公告已关闭。" },
 
   "outage.retries": { en: "This page tries again by itself.", zh: "本页会自动重试。" },
   "outage.over": { en: "The page has been loaded again.", zh: "页面已重新加载。" },
@@ -76,6 +76,6 @@ export const SHELL = {
     en: "This browser does not save the console's cookies. Allow cookies to sign in.",
     zh: "浏览器未保存控制台的 Cookie，请允许后再登录。",
   },
-  "error.request_id": { en: "If you contact support, quote request ID {id}.", zh: "如需帮助，请提供编号 {id}。" },
+  "error.request_id": { en: "If you contact support, quote request ID {id}.", zh: "如需帮助，请提供请求编号 {id}。" },
   "error.retry_in": { en: "You can try again in {seconds} s.", zh: "{seconds} 秒后可重试。" },
 };
