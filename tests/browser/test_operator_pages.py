@@ -147,6 +147,27 @@ def test_price_form_offers_the_units_of_the_kind(page: Page) -> None:
     expect(unit).to_have_value("")
 
 
+def test_price_form_shows_the_type_where_it_applies_and_finds_flavors(page: Page) -> None:
+    page.goto("/admin/price/add/")
+    kind, unit, type_field = (page.get_by_label(name) for name in ("Kind", "Unit", "Type"))
+    expect(type_field).to_be_hidden()
+    kind.select_option("volume")
+    expect(type_field).to_be_visible()
+    expect(type_field).not_to_have_attribute("list", re.compile("."))
+    kind.select_option("image")
+    expect(type_field).to_be_hidden()
+    kind.select_option("instance")
+    expect(type_field).to_be_hidden()
+    unit.select_option("each")
+    type_field.press_sequentially("2C4G")
+    expect(page.locator("#field-type-names option[value='2C4G40G']")).to_have_count(1)
+    unit.select_option("vcpu")
+    expect(type_field).to_be_visible()
+    type_field.clear()
+    unit.select_option("ram_gb")
+    expect(type_field).to_be_hidden()
+
+
 def test_news_preview_has_the_date_format_of_tenants(page: Page, browser: ConsoleBrowser) -> None:
     page.goto("/admin/news/one/?key=10")
     page.get_by_role("button", name="Preview").click()

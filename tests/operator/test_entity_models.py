@@ -49,7 +49,7 @@ VALID: dict[type[EntityModel], dict[str, Any]] = {
 CHECKS: dict[type[EntityModel], Any] = {Price: price_errors, Resource: resource_errors}
 
 NO_NUMBER = 'must be a number, such as "0.031"'
-NO_TYPE = "type: only instances by each (flavor) and volumes by gb can have a price per type"
+NO_TYPE = "type: does not apply: only instances (unit each) and volumes (unit gb) can have a type"
 BAD_ADDRESS = "originConfig.originIps[1]: must be an IP address, such as 192.0.2.1"
 BAD_URL_ID = "must be url- followed by eight lowercase letters or digits, such as url-ab12cd34"
 BAD_HASH = "must be an argon2id hash of at least 36 MiB (memory times passes) and at most 64 MiB"
@@ -125,8 +125,8 @@ INVALID_VALUES: list[tuple[type[EntityModel], str, list[Any], str]] = [
     [
         *((model, {name: each}, f"{name}: {text}") for model, name, values, text in INVALID_VALUES for each in values),
         (Domain, {"originConfig": {"originIps": ["192.0.2.1", "192.0.2.300"]}}, BAD_ADDRESS),
-        (Price, {"kind": "instance", "unit": "gb"}, "unit: instance is priced by each, vcpu or ram_gb"),
-        (Price, {"unit": "each", "type": "ssd"}, "unit: volume is priced by gb"),
+        (Price, {"kind": "instance", "unit": "gb"}, "unit: must be each, vcpu or ram_gb for an instance"),
+        (Price, {"unit": "each", "type": "ssd"}, "unit: must be gb for a volume"),
         (Price, {"kind": "image", "type": "raw"}, NO_TYPE),
         (Price, {"kind": "loadbalance", "unit": "each", "type": "small"}, NO_TYPE),
         (Price, {"kind": "instance", "unit": "vcpu", "type": "m1.small"}, NO_TYPE),

@@ -67,9 +67,9 @@ def unit_problem(kind: BillableType, unit: Unit) -> Message | None:
     if unit in units:
         return None
     return Message(
-        "{kind} is priced by {units}",
-        "{kind}的计价单位为{units}",
-        kind=Term("kind", kind),
+        "must be {units} for {kind}",
+        "{kind}的计价单位只能是{units}",
+        kind=Term("kind", kind, has_article=True),
         units=any_of(Term("unit", each) for each in units),
     )
 
@@ -79,8 +79,8 @@ def type_problem(kind: BillableType, unit: Unit) -> Message | None:
     if TYPED_UNITS.get(kind) == unit:
         return None
     return Message(
-        "only instances by {each} (flavor) and volumes by {gb} can have a price per type",
-        "只有云主机（{each}，按主机配置）和云硬盘（{gb}，按云硬盘类型）可以按类型定价",
+        "does not apply: only instances (unit {each}) and volumes (unit {gb}) can have a type",
+        "此处不适用：只有云主机（计价单位为{each}）和云硬盘（计价单位为{gb}）可以按类型定价",
         each=Term("unit", "each"),
         gb=Term("unit", "gb"),
     )

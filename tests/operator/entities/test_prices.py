@@ -60,7 +60,7 @@ def test_unknown_price_is_rejected(store: Engine, key: str, of_type: str) -> Non
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"unit": "vcpu"}, "unit: volume is priced by gb"),
+        ({"unit": "vcpu"}, "unit: must be gb for a volume"),
         ({"price": 0.5}, "price: must be a number"),
         ({"node": "n9"}, "node: there is no node n9"),
         ({"node": "n1", "from": "2026-01-01"}, EXISTS),

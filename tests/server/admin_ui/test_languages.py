@@ -156,9 +156,9 @@ def test_notice_and_conflict_are_in_chinese(chinese: Operator) -> None:
 def test_terms_are_those_of_the_pages(operator: Operator, chinese: Operator) -> None:
     form = operator.get("/admin/price/add/").form("/add/")
     sent = {**form.fields, "kind": "loadbalance", "unit": "gb", "price": "1", "from": "2027-01-01T00:00"}
-    assert "load balancer is priced by each" in Page(operator.post(form.action, sent)).text
+    assert "must be each for a load balancer" in Page(operator.post(form.action, sent)).text
     sent["csrfmiddlewaretoken"] = chinese.get("/admin/").form("/sign-out/").fields["csrfmiddlewaretoken"]
-    assert "负载均衡的计价单位为每个" in Page(chinese.post(form.action, sent)).text
+    assert "负载均衡的计价单位只能是每个" in Page(chinese.post(form.action, sent)).text
 
 
 def test_untranslated_message_is_marked_as_english() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, UNLIMITED
+from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, TYPED_UNITS, UNLIMITED
 from cloudconsole.operator.entities import DOMAINS, ENTITY_TYPES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.fields_and_filters import InputField
 from cloudconsole.operator.errors import Path
@@ -24,6 +24,7 @@ UNLIMITED_SUFFIX: Final = ".unlimited"
 """Suffix of the checkbox beside a limit."""
 
 _UNITS_BY_KIND: Final = msgspec.json.encode(PRICED_UNITS).decode()
+_TYPED_UNITS: Final = msgspec.json.encode(TYPED_UNITS).decode()
 _SIZES_BY_KIND: Final = msgspec.json.encode(
     {kind: [*sizes_of(kind), *([] if kind in NODELESS else ["node"])] for kind in KINDS}
 ).decode()
@@ -51,6 +52,8 @@ class FormField(NamedTuple):
     """Whether its JSON must be a list."""
     units: str = ""
     """The units by which each kind is priced, as JSON, for the choice of a price's unit."""
+    typed_units: str = ""
+    """The unit of each kind whose prices can have a type, as JSON, for that type."""
     sizes: str = ""
     """The fields that depend on the kind of a resource and apply to it, as JSON by kind."""
 
@@ -104,6 +107,7 @@ def _field(entity: EntityType, given: InputField, *, is_new: bool) -> FormField:
         group=group_of(entity.name, given.name),
         is_list=kind == "json",
         units=_UNITS_BY_KIND if (entity.name, given.name) == ("price", "unit") else "",
+        typed_units=_TYPED_UNITS if (entity.name, given.name) == ("price", "type") else "",
         sizes=_SIZES_BY_KIND if is_new and (entity.name, given.name) == ("resource", "kind") else "",
     )
 

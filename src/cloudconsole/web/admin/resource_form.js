@@ -25,7 +25,7 @@ function flavorField(template) {
     const chosen = known.find(({ name }) => name === input.value);
     if (chosen) for (const name of ["vcpus", "ram", "disk"]) field(name).value = chosen[name];
   };
-  suggest(input, box.querySelector("datalist"), "flavor", {
+  suggest(input, "flavor", {
     isEnabled: true,
     found: (results) => {
       known = results;
