@@ -38,7 +38,7 @@ def test_forms_with_panels_are_accessible(
     page.goto("/admin/quota/one/?key=demo")
     page.locator("#field-cores").fill("1")
     page.locator("main form button.primary").first.click()
-    expect(page.locator("button[name=force]")).to_be_visible()
+    expect(page.locator("button[name=confirmations]")).to_be_visible()
     assert (axe_violations(page), overflows(page)) == ("", False)
     screenshot(page, f"admin-quota-ask-{size['width']}-{scheme}-{locale[:2]}")
     page.context.clear_cookies(name="operatorid")

@@ -16,7 +16,7 @@ def fill_a_quota(page: Page) -> None:
     page.goto("/admin/quota/one/?key=demo")
     page.locator("input[type=text][name='gigabytes']").fill("1")
     page.locator("main form button.primary").click()
-    page.locator("button[name=force]").click()
+    page.locator("button[name=confirmations]").click()
 
 
 @pytest.mark.parametrize("size", SIZES)

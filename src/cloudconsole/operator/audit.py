@@ -40,7 +40,7 @@ def record_change(
 
 
 def record_changes(tx: OperatorTransaction, entries: Iterable[AuditEntry]) -> None:
-    forced = " (forced)" if tx.force else ""
+    forced = " (forced)" if tx.is_forced else ""
     common = {"at": tx.now, "actor": tx.actor}
     rows = (
         {**common, "change": change + forced, "subject": subject, "before": _text(before), "after": _text(after)}

@@ -25,7 +25,12 @@ class OperatorError(Exception):
 
 
 class OverridableError(OperatorError):
-    """A rejection by a rule that a transaction with `force` overrides."""
+    """A rejection that is a question: a transaction with `force`, or in which it was confirmed, goes on."""
+
+    def __init__(self, question: str, confirmations: Iterable[str]) -> None:
+        self.confirmations = frozenset(confirmations)
+        """What confirms this question and those that were confirmed before."""
+        super().__init__(question)
 
 
 class ValidationError(OperatorError):

@@ -6,7 +6,6 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, or_, select
 
 from cloudconsole.core.pricing import format_amount
-from cloudconsole.operator.errors import OverridableError
 from cloudconsole.operator.messages import Message, counted
 from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -39,7 +38,7 @@ def check_past_costs(tx: OperatorTransaction, before: Row | None, after: Row | N
     following = None if before is None or after is not None else following_price(tx, before)
     if following is not None:
         message = Message("{effect}; {following}", "{effect}；{following}", effect=message, following=following)
-    raise OverridableError(message)
+    tx.ask(message)
 
 
 def following_price(tx: OperatorTransaction, removed: Row) -> Message | None:

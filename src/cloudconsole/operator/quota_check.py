@@ -7,7 +7,6 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
-from cloudconsole.operator.errors import OverridableError
 from cloudconsole.operator.messages import Enumeration, Message, Term
 from cloudconsole.operator.rows_and_records import Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -52,7 +51,7 @@ def check_limits(tx: OperatorTransaction, tenant_id: int, before: Row, after: Ro
         if amount > after[name] != UNLIMITED and (before[name] == UNLIMITED or after[name] < before[name])
     ]
     if below:
-        raise OverridableError(
+        tx.ask(
             Message(
                 "below present use ({quotas}): nothing is removed, but nothing can be added",
                 "低于当前用量（{quotas}）：现有资源保留，但无法再添加",
@@ -116,7 +115,7 @@ def check_quotas(tx: OperatorTransaction, before: Row | None, after: Row) -> Non
         return
     over = QuotaHeadroom(tx, [after["tenant_id"]]).take(after, before)
     if over:
-        raise OverridableError(over_quota_message(over))
+        tx.ask(over_quota_message(over))
 
 
 def over_quota_message(over: list[ExceededQuota]) -> Message:

@@ -40,7 +40,8 @@ class Form:
     action: str
     method: str
     fields: dict[str, str] = field(default_factory=dict)
-    boxes: set[str] = field(default_factory=set)
+    boxes: dict[str, str] = field(default_factory=dict)
+    """Values of check boxes and buttons."""
     problems: dict[str, str] = field(default_factory=dict)
     """Problem texts by field name."""
 
@@ -53,7 +54,7 @@ class Form:
             if value is False or value is None:
                 sent.pop(known, None)
             else:
-                sent[known] = "on" if value is True else value
+                sent[known] = self.boxes.get(known, "on") if value is True else value
         return sent
 
 
@@ -130,7 +131,7 @@ def _form(element: Element, by_id: dict[str, Element], outside: list[Element]) -
             problem = next(each for each in control.attrib["aria-describedby"].split() if each.endswith("-problem"))
             form.problems[name] = _text(by_id[problem])
         if control.tag == "button" or control.get("type") == "checkbox":
-            form.boxes.add(name)
+            form.boxes[name] = control.get("value", "on")
             if "checked" in control.attrib:
                 form.fields[name] = control.get("value", "on")
         elif control.tag == "input":

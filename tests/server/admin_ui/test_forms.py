@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import Table, update
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import ENTITY_TYPES
+from cloudconsole.operator.entities import ENTITY_TYPES, RESOURCES
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.admin_ui.sessions import MAX_FORM
 from cloudconsole.store.tables import accounts, login_failures, news, operator_audit, quotas, tenants, urls
 from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
@@ -207,11 +208,11 @@ def test_all_problems_appear_at_fields_and_in_summary(operator: Operator) -> Non
 def test_overridable_rejection_offers_force(operator: Operator, data: Path) -> None:
     fields = {"id": "i-9", "tenant": "demo", "kind": "instance", "name": "big", "node": "hk-1", "vcpus": "999"}
     form = operator.get("/admin/resource/add/").form("/add/")
-    assert "force" not in form.boxes
+    assert "confirmations" not in form.boxes
     page = operator.send(form, **fields, ram="1", started="2026-11-01T00:00")
     assert (page.status, "Over quota (cores: 13 of 64 in use, 999 more requested)" in page.problems) == (422, True)
     assert "Nothing was changed yet. Add anyway" in page.text
-    page = operator.send(page.form("/add/"), force=True)
+    page = operator.send(page.form("/add/"), confirmations=True)
     assert page.heading == "Resource i-9: big"
     assert rows(data, operator_audit)[-1].change == "resource.add (forced)"
 
@@ -232,9 +233,36 @@ def test_last_operator_cannot_lose_access_in_the_pages(
     form = operator.get(f"/admin/{path}").form(f"/{verb}/")
     page = operator.send(form, **values)
     assert (page.status, "the last operator who can sign in" in page.text) == (422, True)
-    assert "force" not in page.form(f"/{verb}/").boxes
-    assert operator.post(form.action, {**form.filled(**values), "force": "on"}).status == 422
+    assert "confirmations" not in page.form(f"/{verb}/").boxes
+    assert operator.post(form.action, {**form.filled(**values), "confirmations": "on"}).status == 422
     assert (rows(data, accounts), rows(data, tenants)) == before
+
+
+def test_only_the_question_that_was_shown_is_confirmed(operator: Operator, data: Path) -> None:
+    page = operator.get("/admin/account/one/?key=demo")
+    for values in ({"role": "operator"}, {"tenant": "other"}):
+        confirming = "confirmations" in page.form("/change/").boxes
+        page = operator.send(page.form("/change/"), **values, **({"confirmations": True} if confirming else {}))
+        assert page.status == 422
+    assert "Makes the account demo an operator" in page.text
+    assert "from the tenant demo to the tenant other" in page.text
+    assert {row.role for row in rows(data, accounts) if row.username == "demo"} == {"tenant"}
+    operator.send(page.form("/change/"), confirmations=True)
+    assert rows(data, operator_audit)[-1].change == "account.change (forced)"
+
+
+def test_a_question_whose_answer_depends_on_others_is_asked_again(operator: Operator, data: Path) -> None:
+    form = operator.get("/admin/quota/one/?key=demo").form("/change/")
+    page = operator.send(form, cores="5", ram__unlimited=True)
+    assert "cores: 13 in use, new limit 5" in page.text
+    with opened(data, "cloud") as engine, operator_transaction(engine, actor="tests", now=1_794_744_000) as tx:
+        RESOURCES.end(tx, RESOURCES.list(tx, {"tenant": "demo", "kind": "instance"})[0]["id"], None)
+    before = rows(data, quotas)
+    page = operator.send(page.form("/change/"), confirmations=True)
+    assert (page.status, "cores: 13 in use" in page.text, "in use, new limit 5" in page.text) == (422, False, True)
+    assert rows(data, quotas) == before
+    operator.send(page.form("/change/"), confirmations=True)
+    assert rows(data, quotas) != before
 
 
 def test_promotion_and_a_move_ask(operator: Operator, data: Path) -> None:
@@ -243,13 +271,13 @@ def test_promotion_and_a_move_ask(operator: Operator, data: Path) -> None:
     assert (page.status, "Makes the account demo an operator" in page.text) == (422, True)
     page = operator.send(form, tenant="other")
     assert (page.status, "from the tenant demo to the tenant other" in page.text) == (422, True)
-    operator.send(page.form("/change/"), force=True)
+    operator.send(page.form("/change/"), confirmations=True)
     assert rows(data, operator_audit)[-1].change == "account.change (forced)"
 
 
 def test_force_does_not_override_other_rejections(operator: Operator) -> None:
     form = operator.get("/admin/tenant/disable/?key=demo").form("/disable/")
-    reply = operator.post("/admin/tenant/remove/", {**form.fields, "force": "on"})
+    reply = operator.post("/admin/tenant/remove/", {**form.fields, "confirmations": "on"})
     assert reply.status == 422
     assert b"cannot be removed" in reply.body
 
@@ -291,7 +319,7 @@ def test_price_in_force_is_changed_only_on_confirmation(operator: Operator, data
     assert page.status == 422
     assert "Changes the cost of" in page.problems[1]
     assert "price.change" not in {row.change for row in rows(data, operator_audit)}
-    operator.send(page.form("/change/"), force=True)
+    operator.send(page.form("/change/"), confirmations=True)
     assert rows(data, operator_audit)[-1].change == "price.change (forced)"
 
 
@@ -535,7 +563,7 @@ def test_untouched_time_stays_exact(operator: Operator, data: Path) -> None:
 @pytest.mark.parametrize(("verb", "page"), [("add", "add"), ("change", "one"), ("disable", "disable")])
 def test_needless_force_is_not_audited(operator: Operator, data: Path, verb: str, page: str) -> None:
     form = operator.get(f"/admin/node/{page}/?key=hk-1").form(f"/{verb}/")
-    operator.post(form.action, {**form.fields, "name": "hk-9", "force": "on"})
+    operator.post(form.action, {**form.fields, "name": "hk-9", "confirmations": "on"})
     assert rows(data, operator_audit)[-1].change == f"node.{verb}"
 
 

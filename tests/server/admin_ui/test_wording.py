@@ -157,7 +157,7 @@ def test_page_links_to_prefilled_forms(operator: Operator, path: str, expected: 
 
 def test_tenant_page_links_to_add_forms_and_shows_quotas(operator: Operator) -> None:
     form = operator.get("/admin/quota/one/?key=demo").form("/change/")
-    operator.send(operator.send(form, cores="5", ram__unlimited=True).form("/change/"), force=True)
+    operator.send(operator.send(form, cores="5", ram__unlimited=True).form("/change/"), confirmations=True)
     page = operator.get("/admin/tenant/one/?key=demo")
     assert [each for each in page.links if "/add/" in each] == [
         f"/admin/{entity}/add/?tenant=demo" for entity in ("account", "resource", "domain", "url")

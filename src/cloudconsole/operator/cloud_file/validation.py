@@ -13,7 +13,7 @@ from cloudconsole.operator.cloud_file.model import CloudFile, items_of, items_of
 from cloudconsole.operator.cloud_file.table_changes import Changes, rows_of
 from cloudconsole.operator.cloud_file.yaml import Document, TimeText
 from cloudconsole.operator.entity_models import Account, Domain, Price, Resource, price_errors, resource_errors
-from cloudconsole.operator.errors import FieldError, FileProblem, OperatorError, OverridableError, Path, format_path
+from cloudconsole.operator.errors import FieldError, FileProblem, OperatorError, Path, format_path
 from cloudconsole.operator.invalid_placeholder import INVALID
 from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message, requested_amounts
 from cloudconsole.operator.resource_and_price_rules import disabled_error, unpriced_problem
@@ -218,7 +218,7 @@ def reject_over_quota(tx: OperatorTransaction, resources: Changes) -> None:
             if exceeded:
                 over.append(f"the tenant {name} is {over_quota_message(exceeded)}")
     if over:
-        raise OverridableError("; ".join(over))
+        tx.ask("; ".join(over))
 
 
 def _requested(tx: OperatorTransaction, resources: Changes) -> dict[int, Counter[str]]:

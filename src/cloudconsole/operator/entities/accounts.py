@@ -21,7 +21,7 @@ from cloudconsole.operator.entities.fields_and_filters import (
 )
 from cloudconsole.operator.entities.references import require_owner, with_tenant
 from cloudconsole.operator.entity_models import parse_model
-from cloudconsole.operator.errors import OperatorError, OverridableError
+from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -47,8 +47,8 @@ def ensure_operator_remains(tx: OperatorTransaction) -> Iterator[None]:
     can_log_in = active_operators().limit(1)
     before = tx.connection.scalar(can_log_in)
     yield
-    if before is not None and not tx.force and tx.connection.scalar(can_log_in) is None:
-        raise OverridableError(
+    if before is not None and tx.connection.scalar(can_log_in) is None:
+        tx.ask(
             Message(
                 "this leaves no operator who can sign in ({account} can now): keep one",
                 "此操作将使任何管理员都无法登录（目前 {account} 可以），请至少保留一个",
@@ -59,19 +59,17 @@ def ensure_operator_remains(tx: OperatorTransaction) -> Iterator[None]:
 
 def reject_removing_last_operator(tx: OperatorTransaction, going: ColumnElement[bool]) -> None:
     """Reject a change that leaves no operator who can log in; `going` matches the accounts that lose access."""
-    if tx.force and not tx.keeps_operator:
-        return
     can_log_in = active_operators()
     last = tx.connection.scalar(can_log_in.where(going).limit(1))
     if last is not None and tx.connection.scalar(can_log_in.where(~going).limit(1)) is None:
-        rejection = OperatorError if tx.keeps_operator else OverridableError
-        raise rejection(
-            Message(
-                "the account {account} is the last operator who can sign in: create another one first",
-                "账户 {account} 是最后一个可以登录的管理员，请先创建另一个",
-                account=last,
-            )
+        problem = Message(
+            "the account {account} is the last operator who can sign in: create another one first",
+            "账户 {account} 是最后一个可以登录的管理员，请先创建另一个",
+            account=last,
         )
+        if tx.keeps_operator:
+            raise OperatorError(problem)
+        tx.ask(problem)
 
 
 def new_version() -> int:
@@ -176,7 +174,7 @@ class Accounts(EntityType):
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if before is not None and not self._is_operator(tx, after):
             reject_removing_last_operator(tx, self._is(before))
-        if before is None or after is None or tx.force:
+        if before is None or after is None:
             return
         questions = []
         if after["role"] == "operator" != before["role"]:
@@ -186,7 +184,7 @@ class Accounts(EntityType):
             values = {"account": before["username"], "former": before["tenant"], "tenant": name}
             questions.append(Message(*_MOVES, **values))
         if questions:
-            raise OverridableError(reduce(_joined, questions))
+            tx.ask(reduce(_joined, questions))
 
     def _is_operator(self, tx: OperatorTransaction, row: Row | None) -> bool:
         """Return whether the account is an operator who can log in."""

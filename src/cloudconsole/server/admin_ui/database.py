@@ -1,6 +1,6 @@
 """Database transactions of the pages, in a worker thread."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import AbstractContextManager, contextmanager
 from datetime import tzinfo
 from typing import Final, TypeVar
@@ -70,12 +70,12 @@ class DatabaseExecutor:
         return read_only_transaction(self._cloud, now=self.now(), zone=self.zone)
 
     @contextmanager
-    def writing(self, who: Session, *, force: bool = False) -> Iterator[OperatorTransaction]:
+    def writing(self, who: Session, confirmations: Set[str] = frozenset()) -> Iterator[OperatorTransaction]:
         """Open a transaction for the session's user; reject one who is no longer an operator."""
         actor, now = ACTOR_PREFIX + who.username, self.now()
         # Nobody could undo in these pages what leaves no operator.
         with operator_transaction(
-            self._cloud, actor=actor, now=now, zone=self.zone, force=force, keeps_operator=True
+            self._cloud, actor=actor, now=now, zone=self.zone, keeps_operator=True, confirmations=confirmations
         ) as tx:
             # Checked in the transaction: the change may have waited for seconds.
             if tx.connection.scalar(_still_operator(who)) is None:

@@ -1,7 +1,7 @@
 """Form binding, parsing and re-display; detection of edit conflicts."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import tzinfo
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -56,7 +56,8 @@ class Problems(NamedTuple):
     all: tuple[Problem, ...] = ()
     of_fields: Mapping[str, tuple[Label, ...]] = {}
     """Messages by field name."""
-    may_be_forced: bool = False
+    confirmations: Set[str] = frozenset()
+    """Values that confirm the question that the problem is."""
     is_restored: bool = False
     """Not a problem: the form is shown as it was typed before a sign-in."""
 
@@ -143,7 +144,8 @@ def submitted_texts(text: Text) -> Problems:
 def form_problems(error: OperatorError, controls: Sequence[FormField]) -> Problems:
     """Assign the errors to the fields of a form."""
     if not isinstance(error, ValidationError):
-        return Problems((Problem(error.message),), may_be_forced=isinstance(error, OverridableError))
+        confirmations = error.confirmations if isinstance(error, OverridableError) else frozenset()
+        return Problems((Problem(error.message),), confirmations=confirmations)
     problems: list[Problem] = []
     of_fields: dict[str, tuple[Label, ...]] = {}
     for finding in sorted(error.errors, key=partial(_position, controls)):

@@ -1,6 +1,6 @@
 """Row actions, such as disable, remove and end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Final, NamedTuple
 
 from cloudconsole.operator.entities import ACCOUNTS, NEWS, RESOURCES, ChangeResult, EntityType
@@ -72,7 +72,7 @@ class ActionRequest(NamedTuple):
     actor: Session
     key: str
     fields: Mapping[str, str]
-    force: bool = False
+    confirmations: Set[str] = frozenset()
 
 
 class RowAction(NamedTuple):
@@ -91,10 +91,6 @@ class RowAction(NamedTuple):
     @property
     def path(self) -> str:
         return f"{self.entity.name}/{self.verb}/"
-
-    @property
-    def may_be_forced(self) -> bool:
-        return self.verb in self.entity.overridable
 
     def applies_to(self, record: Record, state: str | None) -> bool:
         """Return whether the action makes sense in this state."""
@@ -160,7 +156,7 @@ def row_actions_for(entity: EntityType) -> tuple[RowAction, ...]:
 
 def _row_action(entity: EntityType, verb: str) -> RowAction:
     def do(executor: DatabaseExecutor, order: ActionRequest) -> ChangeResult:
-        with executor.writing(order.actor, force=order.force) as tx:
+        with executor.writing(order.actor, order.confirmations) as tx:
             done: ChangeResult = getattr(entity, verb)(tx, order.key)
             return done
 

@@ -76,6 +76,11 @@ class FormPost(NamedTuple):
     is_current: bool
     """Whether its token belongs to this session; otherwise the page is from before a sign-in."""
 
+    @property
+    def confirmations(self) -> frozenset[str]:
+        """Of the questions that its page showed."""
+        return frozenset(self.fields.get("confirmations", "").split())
+
 
 class OperatorSessions:
     def __init__(self, sessions: SessionFinder, tokens: CsrfTokens, clock: Clock) -> None:

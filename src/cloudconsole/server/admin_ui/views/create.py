@@ -118,7 +118,6 @@ class CreateView:
     def _add(self, posted: FormPost, *, previews: bool) -> ChangeResult:
         executor, fields = self._context.executor, posted.fields
         values = create_values(self._controls, fields)
-        force = "add" in self._entity.overridable and "force" in fields
         if self._entity is ACCOUNTS:
             values = {name: value for name, value in values.items() if not name.startswith("password")}
             # Hashed before the transaction: hashing is slow, and a transaction blocks other writers.
@@ -126,7 +125,7 @@ class CreateView:
         if previews:
             return dry_run(executor, posted.visit.session, lambda tx: self._entity.add(tx, values))
         fresh = fields.get(FRESH, "") if self._entity.key not in values else ""
-        with executor.writing(posted.visit.session, force=force) as tx:
+        with executor.writing(posted.visit.session, posted.confirmations) as tx:
             # A form sent twice, as by a double click, adds one entity.
             return self._entity.add_once(tx, fresh, values) if fresh else self._entity.add(tx, values)
 

@@ -138,8 +138,7 @@ class DetailView:
 
         if previews:
             return dry_run(executor, posted.visit.session, work)
-        force = "change" in entity.overridable and "force" in fields
-        with executor.writing(posted.visit.session, force=force) as tx:
+        with executor.writing(posted.visit.session, posted.confirmations) as tx:
             return work(tx)
 
     async def _page(

@@ -74,8 +74,7 @@ class RowActionView:
         key = key_of(posted.fields)
         if not posted.is_current:
             return await self._page(request, posted.visit, key, posted, submitted_texts(STALE_FORM), 403)
-        force = action.may_be_forced and "force" in posted.fields
-        order = ActionRequest(posted.visit.session, key, posted.fields, force)
+        order = ActionRequest(posted.visit.session, key, posted.fields, posted.confirmations)
         try:
             done = await context.executor.write(partial(action.run, context.executor, order))
         except OperatorError as error:
