@@ -1,7 +1,9 @@
 """`profile`: changes keep what else the file has, and are rejected rather than made wrong."""
 
 import stat
+import threading
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,25 @@ class TestEdits:
             remove_profile(file, "a")
         assert file.read_text() == text
 
+    def test_edits_at_the_same_time_lose_nothing(self, file: Path) -> None:
+        start = threading.Barrier(8)
+
+        def add(number: int) -> None:
+            start.wait()
+            for each in range(5):
+                add_profile(file, f"p{number}-{each}", {"url": "http://p"})
+
+        with ThreadPoolExecutor(start.parties) as pool:
+            list(pool.map(add, range(start.parties)))
+        added = {f"p{number}-{each}" for number in range(start.parties) for each in range(5)}
+        assert tomllib.loads(file.read_text())["profiles"].keys() == {"a", "b"} | added
+
+    def test_profile_that_another_command_has_removed_stays_removed(self, file: Path) -> None:
+        remove_profile(file, "b")
+        text = file.read_text()
+        assert not remove_profile(file, "b")
+        assert file.read_text() == text
+
     def test_file_keeps_its_mode_and_link(self, file: Path, tmp_path: Path) -> None:
         file.chmod(0o640)
         link = tmp_path / "link.toml"
@@ -116,6 +137,10 @@ def test_show_follows_the_variable(cli_user: CliUser) -> None:
         (("add", "a", "--url", "http://z"), "profile 'a' already exists in "),
         (("add", " ", "--url", "http://z"), "a profile's name must have visible characters only"),
         (("add", "z\t", "--url", "http://z"), "a profile's name must have visible characters only"),
+        (
+            ("add", "z", "--url", "http://z", "--username", "z", "--password-file", "-"),
+            "a profile cannot have the stand",
+        ),
         (("add", "z", "--url", "http://z", "--password-file", "f"), "--password-file belongs to one account"),
         (("add", "z", "--url", "http://z", "--username", " "), "{file}:14: profiles.z.username: must be a non-empty"),
         (("add", "z", "--url", "http://z", "--password", "s3cret"), "unknown option --password"),

@@ -118,6 +118,10 @@ PASSWORD_FILE_NEEDS_USERNAME: Final = Text(
     "--password-file belongs to one account: pass --username too",
     "--password-file 只用于一个账户：请同时给出 --username",
 )
+PROFILE_NEEDS_PASSWORD_FILE: Final = Text(
+    "a profile cannot have the standard input as --password-file: name a file",
+    "配置中的 --password-file 不能是标准输入：请给出文件",
+)
 PROFILE_EXISTS: Final = Text("profile '{name}' already exists in {file}", "{file} 中已有配置“{name}”")
 INVALID_PROFILE_NAME: Final = Text("a profile's name must have visible characters only", "配置名只能由可见字符组成")
 NO_PROFILE_SELECTED: Final = Text(

@@ -3,7 +3,6 @@
 import getpass
 import os
 import shlex
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,24 +12,16 @@ from typing import Final, NamedTuple
 from cloudconsole.cli import messages
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.i18n import translate
+from cloudconsole.spec.file_trust import distrust
 from cloudconsole.spec.text_escaping import escape, is_utf8_encodable
-
-_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
-_ROOT: Final = 0
 
 
 def reject_untrusted(file: Path, descriptor: int) -> None:
-    """Reject a regular file that a user other than this one and root can write.
-
-    Pipes and terminals pass: they come from the command line of the call itself.
-    """
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        return
-    name = shlex.quote(str(file))
-    if status.st_uid not in (_ROOT, os.geteuid()):
+    """Reject a regular file that a user other than this one and root can write."""
+    found, name = distrust(os.fstat(descriptor), trusts_group=False), shlex.quote(str(file))
+    if found == "owner":
         raise UsageError(translate(messages.OWNED_BY_ANOTHER, file=file, command=f"chown {os.geteuid()} {name}"))
-    if status.st_mode & _WRITABLE_BY_OTHERS:
+    if found == "mode":
         raise UsageError(translate(messages.WRITABLE_BY_OTHERS, file=file, command=f"chmod go-w {name}"))
 
 

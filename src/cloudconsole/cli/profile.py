@@ -13,6 +13,7 @@ from cloudconsole.cli.errors import EXIT_OK, CommandError, UsageError, print_err
 from cloudconsole.cli.flags import add_account_flags, profile_names
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
 from cloudconsole.cli.output import Field, Table
+from cloudconsole.cli.passwords import STANDARD_INPUT
 from cloudconsole.cli.paths import PREFIX, profiles_file
 from cloudconsole.cli.profile_edits import add_profile, remove_profile, set_default
 
@@ -79,6 +80,8 @@ def _valid_name(name: str) -> str:
 def _values(arguments: argparse.Namespace) -> dict[str, str]:
     if arguments.url is None:
         raise UsageError(translate(messages.PROFILE_NEEDS_URL))
+    if arguments.password_file == STANDARD_INPUT:
+        raise UsageError(translate(messages.PROFILE_NEEDS_PASSWORD_FILE))
     if arguments.password_file is not None and arguments.username is None:
         raise UsageError(translate(messages.PASSWORD_FILE_NEEDS_USERNAME))
     given = {key: getattr(arguments, key) for key in (*_ACCOUNT, "output")} | {"language": arguments.lang}

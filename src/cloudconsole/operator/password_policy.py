@@ -1,5 +1,6 @@
 """Password policy, common passwords, and password files."""
 
+import os
 import stat
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +10,7 @@ from typing import IO, Final
 
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.messages import Message
-from cloudconsole.store.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
+from cloudconsole.store.file_permissions import reason_for_distrust
 
 LONGEST: Final = 1024
 MIN_DISTINCT_CHARACTERS: Final = 4
@@ -69,17 +70,17 @@ def _common_passwords() -> frozenset[str]:
 def read_password_file(file: Path) -> str:
     """Read a password file; the message of a ValueError does not name the file."""
     try:
-        # Opening a pipe or a device could block forever.
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise ValueError("is not a file")
-        if everyone_can_write(file):
-            raise ValueError(WRITABLE_BY_EVERYONE)
-        with file.open("rb") as opened:
-            password = read_password(opened)
+        # A pipe or a device could block forever.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            reason = reason_for_distrust(status) if stat.S_ISREG(status.st_mode) else "is not a file"
+            password = "" if reason else read_password(opened)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError("must be a file of UTF-8 text") from None
+    if reason:
+        raise ValueError(reason)
     if not is_acceptable_password(password):
         raise ValueError(f"must be a file with a password of 1 to {LONGEST} characters in it")
     return password

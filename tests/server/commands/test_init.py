@@ -92,7 +92,7 @@ def test_store_without_accounts_gets_an_operator(cloudconsole: Run, tmp_path: Pa
         (("--password-stdin",), b"\xff", "the password on standard input must be UTF-8 text"),
         (("--password-stdin",), b"x" * 1025, "an operator's password must have 12 to 1024 characters\n"),
         (("--password-file", "missing"), b"", "missing cannot be read: No such file or directory"),
-        (("--password-file", "."), b"", ". is not a file"),
+        (("--password-file", "."), b"", ". cannot be read: Is a directory"),
         (("--username", "", "--password-stdin"), b"x", "--username: must not be empty"),
         (("--tenant", "x" * 256, "--password-stdin"), b"x", "--tenant: must have at most 255 characters"),
     ],

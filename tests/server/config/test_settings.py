@@ -11,6 +11,7 @@ from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import CLIENT_VARIABLES, SettingError, Settings
 from cloudconsole.server.config.types import ListenAddress
+from tests.other_users import chown_to_other_user
 
 FILE = Path(__file__)
 CERTIFICATE = Path(__file__).parents[2] / "certificates" / "rsa.pem"
@@ -309,6 +310,13 @@ def test_file_that_everyone_can_write_is_rejected(file: Path) -> None:
     assert error == f"--config: {file} can be written by every user of this machine: run chmod o-w on it"
     file.chmod(0o664)
     assert load_settings({}, {"config": str(file)}).port == 1
+
+
+def test_file_of_another_user_is_rejected(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text("port = 1")
+    owner, current_user = chown_to_other_user(file, monkeypatch)
+    expected = f"--config: {file} belongs to {owner}, who can change it: run chown {current_user} on it"
+    assert load_error({}, config=str(file)) == expected
 
 
 @pytest.mark.parametrize(

@@ -18,19 +18,21 @@ from cloudconsole.server.config.settings import (
     Settings,
 )
 from cloudconsole.server.config.types import FILE
-from cloudconsole.store.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
+from cloudconsole.store.file_permissions import reason_for_distrust
 
 
 def read_settings_file(file: Path) -> dict[str, Any]:
     """Parse the file without validation; raise ValueError with a one-line reason that names the file."""
     try:
-        if everyone_can_write(file):
-            raise ValueError(f"{file} {WRITABLE_BY_EVERYONE}")
-        text = file.read_text(encoding="utf-8-sig")
+        with file.open(encoding="utf-8-sig") as opened:
+            reason = reason_for_distrust(os.fstat(opened.fileno()))
+            text = "" if reason else opened.read()
     except OSError as problem:
         raise ValueError(f"{file}: {problem.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{file}: not UTF-8 text") from None
+    if reason:
+        raise ValueError(f"{file} {reason}")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as problem:

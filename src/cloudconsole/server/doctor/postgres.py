@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from cloudconsole.server.doctor.context_and_findings import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.doctor.fix_commands import shell
 from cloudconsole.store.base import BUSY_SECONDS, StoreError, read_only_engine
-from cloudconsole.store.file_permissions import everyone_can_write
+from cloudconsole.store.file_permissions import reason_for_distrust
 from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 
 _UNKNOWN: Final = "check that it runs, and the address, password and certificates in the database setting"
@@ -130,11 +130,11 @@ def check_database(case: DoctorContext) -> Iterator[Finding]:
 def _password_file_permissions(file: Path) -> Iterator[Finding]:
     """Warn of a readable password file; `serve` does not, since container secrets are often world-readable."""
     try:
-        is_open = not everyone_can_write(file) and file.stat().st_mode & _FOR_OTHERS
+        status = file.stat()
     except OSError:
         # Reported where the password is read.
         return
-    if is_open:
+    if status.st_mode & _FOR_OTHERS and reason_for_distrust(status) is None:
         yield warning(
             f"other users have access to the database password in {file}",
             "restrict its permissions; for a container secret, set its mode",

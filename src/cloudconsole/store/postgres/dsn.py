@@ -12,7 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cloudconsole.store.base import BUSY_SECONDS, StoreError
-from cloudconsole.store.file_permissions import WRITABLE_BY_EVERYONE, everyone_can_write
+from cloudconsole.store.file_permissions import reason_for_distrust
 
 Parameters = dict[str, str]
 
@@ -136,9 +136,11 @@ def _is_local(host: str) -> bool:
 
 def _read_password(file: Path) -> str:
     try:
-        if everyone_can_write(file):
-            raise StoreError(f"database_password_file: {file} {WRITABLE_BY_EVERYONE}")
-        return file.read_text("utf-8").rstrip("\r\n")
+        with file.open(encoding="utf-8") as opened:
+            reason = reason_for_distrust(os.fstat(opened.fileno()))
+            if reason:
+                raise StoreError(f"database_password_file: {file} {reason}")
+            return opened.read().rstrip("\r\n")
     except OSError as problem:
         raise StoreError(f"database_password_file: {file} cannot be read: {problem.strerror}") from problem
     except UnicodeDecodeError:
