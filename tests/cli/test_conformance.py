@@ -90,7 +90,8 @@ def test_https_certificate_is_verified(tmp_path: Path) -> None:
     assert (trusted.returncode, insecure.returncode) == (0, 0), trusted.stdout + insecure.stdout
     assert (default.returncode, default.stdout) == (3, "")
     assert re.fullmatch(
-        f"cloudconsole: {secure.base}: could not connect: the certificate is not trusted: .*\n", default.stderr
+        f"cloudconsole: {secure.base}: could not connect: the certificate is not trusted: .*--ca-file\n",
+        default.stderr,
     )
 
 
@@ -103,6 +104,7 @@ def test_skipped_checks_are_listed_as_documented_and_fail_only_with_strict(serve
     assert [line for line in shown if f"{line}\n" not in done.stdout] == []
     assert "\nconforms: " in done.stdout
     assert "\nDOES NOT CONFORM: " in strict.stdout
+    assert strict.stdout.endswith("; with --strict, a skipped MUST counts as failed\n")
 
 
 class TestLogin:
@@ -161,6 +163,18 @@ class TestLogin:
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"cloudconsole: --region: required, since {reason}\n"
 
+    def test_another_website_is_named_as_such(self) -> None:
+        with ScriptedServer() as scripted:
+            scripted.opening = [Canned(404, body=b"<h1>Not Found</h1>")] * 2
+            done = command("conformance", scripted.base, "--username", "demo", **PASSWORDS)
+            with_region = conformance(scripted.base)
+        reason = "does not look like a Cloud Console"
+        assert done.stderr == (
+            f'cloudconsole: BASE_URL: {scripted.base} {reason}: GET /api/ returned HTTP 404 with "<h1>Not Found</h1>"\n'
+        )
+        assert (done.returncode, with_region.returncode) == (2, 1)
+        assert f"HTTP 404 set none; it {reason}: check BASE_URL\n" in with_region.stdout
+
 
 def test_list_needs_no_console_and_sends_nothing() -> None:
     done = command("conformance", "--list", "--suite", "all", "--only", "console.host")
@@ -175,7 +189,8 @@ def test_report_is_verified(server: RunningServer, tmp_path: Path) -> None:
     assert conformance(server.base, "--only", "session.opens", "--json", str(report)).returncode == 0
     verified = command("conformance", "--verify", str(report))
     assert verified.returncode == 0
-    assert verified.stdout.startswith(f"{report}: unchanged; MUST: 3 passed, 0 failed, 0 skipped; {server.base}, ")
+    summary = f"the selected checks passed: MUST: 3 passed, 0 failed, 0 skipped; {server.base}, "
+    assert verified.stdout.startswith(f"{report}: unchanged; {summary}")
     report.write_text(report.read_text().replace("passed", "failed"))
     changed = command("conformance", "--verify", str(report))
     assert (changed.returncode, changed.stdout) == (1, f"{report}: the content does not match the digest\n")
@@ -269,6 +284,8 @@ GOOD = account(NOWHERE)
 USAGE_ERRORS = {
     "no URL": (("--region", "r", "--username", "u"), "BASE_URL"),
     "an unknown check": ((*GOOD, "--only", "nothing"), "--only: nothing: no such check or section"),
+    "a misspelled check": ((*GOOD, "--only", "sesion.opens"), "did you mean session.opens?"),
+    "a misspelled section": ((*GOOD, "--only", "7 Error"), "did you mean 7 Errors?"),
     "a check of another profile": ((*GOOD, "--only", "console.host"), "use --suite all"),
     "a missing report": (("--verify", "/nowhere"), "--verify: /nowhere: No such file"),
     "a report that is none": (("--verify", __file__), "it is not a JSON report"),

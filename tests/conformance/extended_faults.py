@@ -21,6 +21,7 @@ from tests.conformance.mutations import (
     merge,
     on,
     put,
+    reject,
     request_header,
     respond_with,
     without_attributes,
@@ -146,7 +147,7 @@ FAULTS = [
     Fault("a login from a foreign page", "console.login.foreign-origin", before=on(
         lambda each: each.is_login, request_header("origin", lambda _: None))),
     Fault("another error for an unknown region", "console.login.region", on(
-        lambda each: each.is_login and each.envelope.get("error") == "unknown_region", merge(error="lost"))),
+        lambda each: each.is_login and each.envelope.get("error") == "unknown_region", merge(error="lost", field=...))),
     Fault("one session per account", "console.login.several-sessions", before=sessions.close_later_sessions),
     Fault("login tokens in headers ignored", "console.login.token-in-header", before=on(
         lambda each: each.is_login, request_header("x-csrftoken", lambda _: None))),
@@ -197,13 +198,13 @@ FAULTS = [
     Fault("errors as HTTP 200", "console.envelope.refusal", on(is_rejected, lambda each: setattr(each, "status", 200))),
     Fault("another identifier", "console.domain.unknown-id", on(
         lambda each: is_rejected(each) and each.envelope["error"] == "domain_not_found",
-        merge(error="not_found"))),
+        merge(error="not_found", field=...))),
     Fault("HTML for unknown paths", "console.errors.json", on(
         is_at("/nothing-is-here"), respond_with(404, b"<h1>Not Found</h1>", "text/html"))),
-    Fault("a body without action is a server error", "console.errors.no-server-error", on(
-        lambda each: each.body == b"{}", respond_with(500, b'{"code": 500, "message": "oops"}'))),
+    Fault("a long X-Request-ID is a server error", "console.errors.no-server-error", on(
+        lambda each: len(each.sent.get("x-request-id", "")) > 64, reject(500, "internal_error"))),
     Fault("an exception in a message", "console.errors.no-traceback", on(is_rejected, append_traceback)),
-Fault("Chinese text escaped", "console.envelope.unescaped", on(
+    Fault("Chinese text escaped", "console.envelope.unescaped", on(
         lambda each: each.is_success, lambda each: setattr(each, "content", json.dumps(each.envelope).encode()))),
     Fault("only English", "console.language", before=request_header("accept-language", lambda _: "en")),
     Fault("data in the client's language", "console.language", on(
@@ -219,7 +220,7 @@ Fault("Chinese text escaped", "console.envelope.unescaped", on(
         lambda each: each.path == "/api/" and not each.cookies and each.sent.get("content-type") == "text/plain",
         request_header("content-type", lambda _: JSON))),
     Fault("deeply nested JSON is a server error", "console.body.deep-json", on(
-        lambda each: b"[[[[" in each.body, respond_with(500, b'{"code": 500, "message": "oops"}'))),
+        lambda each: b"[[[[" in each.body, reject(500, "internal_error"))),
     # Domains
     Fault("an empty ID accepted", "console.domain.missing-id", before=send_domain(lambda sent: sent == "", "0")),
     Fault("a boolean ID accepted", "console.domain.invalid-id", before=send_domain(
@@ -266,7 +267,9 @@ Fault("Chinese text escaped", "console.envelope.unescaped", on(
     *(Fault(f"a POST lost by the redirect of {path}", f"console.slash{path.replace('/', '.')}", on(
         is_at(path), lambda each: setattr(each, "status", 302))) for path in ("/api", "/auth/login", "/auth/logout")),
     *(Fault(f"the body {body.id} mishandled", f"console.body.{body.id}", before=mishandle(body))
-        for body in ACCEPTED + REJECTED),
+        for body in ACCEPTED + REJECTED if body.id != "no-action"),
+    Fault("another error without an action", "console.body.no-action", on(
+        lambda each: each.body == b"{}", merge(error="malformed_body", field=...))),
     *(Fault(f"{action} in JSON only", f"console.forms.{action}", before=on(
         is_form_of(action), make_unreadable)) for action in ACTION_NAMES),
 ]  # fmt: skip

@@ -38,6 +38,15 @@ def renumber(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [item | {"id": 1} for item in items]
 
 
+def change_status(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item | {"status": "Other"} for item in items]
+
+
+def raise_first_amount(rows: list[dict[str, Any]]) -> None:
+    if rows:
+        rows[0]["amount"] = "12345.00"
+
+
 def replace_flavor(exchange: Exchange) -> None:
     exchange.body = exchange.body.replace(b"no such flavor", b"m1.tiny")
 
@@ -53,7 +62,7 @@ FAULTS = [
     Fault("an extension is repeated", "extensions.listed", listing(DOMAINS, DOMAINS)),
     Fault("a summary without a sum", "extensions.GetConsumptionsSummary", put("GetConsumptionsSummary", 4, value={})),
     Fault("a cost without a price", f"extensions.{COSTS}", put(COSTS, 0, "unit_price", value=...)),
-    Fault("another amount", "extensions.costs.rows", put(COSTS, 0, "amount", value="12345.00")),
+    Fault("another amount", "extensions.costs.rows", data(COSTS, raise_first_amount)),
     Fault("a row is missing", "extensions.costs.rows", data(COSTS, lambda rows: rows[1:])),
     Fault("any period", "extensions.costs.period", before=replace_day),
     Fault("a bill as number", f"extensions.{REPORT}", put(REPORT, 0, "total", value=5)),
@@ -64,7 +73,7 @@ FAULTS = [
     Fault("a price as number", f"extensions.{PRICES}", put(PRICES, 0, "price", value=0.012)),
     Fault("domains in reverse", "extensions.domains.order", data(DOMAINS, lambda items: items[::-1])),
     Fault("marker ignored", "extensions.domains.pages", before=sending(marker="")),
-    Fault("another status in the list", "extensions.domains.details", put(DOMAINS, 0, "status", value="Other")),
+    Fault("another status in the list", "extensions.domains.details", data(DOMAINS, change_status)),
     Fault("any limit", "extensions.domains.limit", before=sending(limit=1)),
     Fault("a price with an exponent", "extensions.prices.values", put(PRICES, 0, "price", value="1e3")),
     Fault("an estimate without quotas", f"extensions.{ESTIMATE}", put(ESTIMATE, "quotas", value=...)),

@@ -1,5 +1,6 @@
 """Mutations of requests and responses, from which faults are built."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,8 @@ def on(condition: Callable[[Exchange], object], change: Mutation) -> Mutation:
 
 
 def is_opening(exchange: Exchange) -> bool:
-    return (exchange.method, exchange.path) == ("GET", "/api/")
+    """Whether it is a `GET /api/` that is not rejected."""
+    return (exchange.method, exchange.path) == ("GET", "/api/") and exchange.status in (0, 200)
 
 
 def is_logged_in(exchange: Exchange) -> bool:
@@ -89,13 +91,20 @@ def without_attributes(name: str, *attributes: str) -> Mutation:
 
 
 def respond_with(status: int, content: bytes = b"", content_type: str = "text/plain") -> Mutation:
-    """Replace the response."""
+    """Replace the response, except for headers that every response has."""
 
     def mutate(exchange: Exchange) -> None:
         exchange.status, exchange.content = status, content
-        exchange.headers = [("content-type", content_type)]
+        exchange.headers = [pair for pair in exchange.headers if pair[0] not in ("set-cookie", "retry-after")]
+        exchange.set_header("content-type", content_type)
 
     return mutate
+
+
+def reject(status: int, error: str, **fields: str) -> Mutation:
+    """Respond with an error in its envelope."""
+    envelope = {"message": "No.", "code": status, "data": {}, "error": error, **fields}
+    return respond_with(status, json.dumps(envelope).encode(), "application/json")
 
 
 def request_header(name: str, value: Callable[[Exchange], str | None]) -> Mutation:

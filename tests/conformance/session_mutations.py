@@ -67,11 +67,12 @@ def rotate_token(exchange: Exchange) -> None:
 
 
 def resolve_token(exchange: Exchange) -> None:
-    old = exchange.memory.get(exchange.cookies.get("csrftoken", ""))
-    if old:
-        if exchange.sent.get("x-csrftoken") == exchange.cookies["csrftoken"]:
-            exchange.sent["x-csrftoken"] = old
-        exchange.cookies = {**exchange.cookies, "csrftoken": old}
+    """Map a token that a login issued to the one from before."""
+    for rotated in [new for new, old in exchange.memory.items() if new == old[::-1]]:
+        for name in exchange.sent.keys() & {"cookie", "x-csrftoken"}:
+            exchange.sent[name] = exchange.sent[name].replace(rotated, rotated[::-1])
+        if exchange.is_login:
+            exchange.body = exchange.body.replace(rotated.encode(), rotated[::-1].encode())
 
 
 def remember_any_token(exchange: Exchange) -> None:
@@ -153,7 +154,9 @@ def remember_issued_tokens(exchange: Exchange) -> None:
 
 def accept_issued_tokens(exchange: Exchange) -> None:
     """Accept any token that the console issued, whatever the cookie."""
-    if exchange.action and exchange.sent.get("x-csrftoken") in exchange.memory.get("tokens", ()):
+    sent = exchange.sent.get("x-csrftoken")
+    is_own = f"csrftoken={sent}" in exchange.sent.get("cookie", "")
+    if exchange.action and not is_own and sent in exchange.memory.get("tokens", ()):
         exchange.sent["x-csrftoken"] = exchange.cookies.get("csrftoken", "")
 
 

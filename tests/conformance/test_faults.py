@@ -12,7 +12,7 @@ from tests.conformance.mutations import cookie, is_logged_in, on, request_header
 OF_ALL_RESPONSES = ("console.cookies.", "console.envelope.", "console.headers.", "console.errors.")
 COVERING_CHECKS = (
     *("login.accepted", "calls.action-required", "console.domain.missing-id"),
-    *("console.paths.unknown", "console.language"),
+    *("console.paths.unknown", "console.language", "console.request-id.replaced"),
 )
 """Checks that cause responses of every kind, for checks that inspect all responses."""
 
@@ -29,6 +29,16 @@ def test_fault_is_caught_by_its_check(faulty_server: FaultyServer, fault: Fault)
     run = faulty_server.run_kit(fault, "all", fault.caught_by, *covering, base=base, region=f"{base}/v3")
     failed = run.failed("must") | run.failed("should") | run.failed("info")
     assert failed == {fault.caught_by}, run.unpassed()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_fault_fails_one_check_of_a_whole_run(faulty_server: FaultyServer, fault: Fault) -> None:
+    """What else it prevents or causes is skipped."""
+    base = f"{fault.scheme}://127.0.0.1:8000"
+    run = faulty_server.run_kit(fault, "all", base=base, region=f"{base}/v3")
+    failed = {name: note for name, (outcome, note) in run.unpassed().items() if outcome == "failed"}
+    assert failed.keys() == {fault.caught_by}, failed
 
 
 def test_every_requirement_has_a_fault() -> None:

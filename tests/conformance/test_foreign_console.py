@@ -63,11 +63,9 @@ def test_checks_without_a_response_name_the_check_that_fails() -> None:
     assert run.results["connection.answered"].note == expected
 
 
-def test_an_early_413_has_the_same_result_every_time() -> None:
-    runs = []
-    for _ in range(5):
-        with foreign_console("an early 413 closes the connection without reading the body") as console:
-            run = examine(console, "all", "console.body.drained", "console.body.chunked-endless", "console.body.order")
-        runs.append(run)
-    assert len({tuple((name, *result[1:3]) for name, result in run.results.items()) for run in runs}) == 1
-    assert runs[0].failed("must") == {"console.body.drained", "console.body.order"}
+@pytest.mark.parametrize("runs", [3, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_server_has_the_same_result_every_time(runs: int) -> None:
+    with foreign_console("an early 413 closes the connection without reading the body") as console:
+        results = [examine(console, "all") for _ in range(runs)]
+    assert results[0].failed("must") | results[0].failed("should") == {*OTHER_CHOICES, "console.body.drained"}
+    assert len({tuple((name, *result[1:3]) for name, result in run.results.items()) for run in results}) == 1

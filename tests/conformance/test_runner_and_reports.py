@@ -19,13 +19,13 @@ from cloudconsole.conformance.runner import PROFILES, Outcome, Result, run_check
 from tests.conformance.conftest import target_at
 
 
-def check(name: str, error: Exception | None, *needs: str) -> Check:
+def check(name: str, error: Exception | None, *needs: str, causes: tuple[str, ...] = ()) -> Check:
     def run(_: CheckContext) -> str:
         if error is not None:
             raise error
         return "seen"
 
-    return Check(name, "interface", "a section", "must", "A title.", run, needs)
+    return Check(name, "interface", "a section", "must", "A title.", run, needs, causes)
 
 
 def outcomes(*checks: Check) -> dict[str, tuple[str, str]]:
@@ -72,13 +72,14 @@ def result(level: Level, outcome: Outcome, section: str = "4 Calls", note: str =
     return Result(check, outcome, note, 0.25)
 
 
-def run_with(*results: Result, only: tuple[str, ...] = ()) -> Run:
+def run_with(*results: Result, only: tuple[str, ...] = (), strict: bool = False) -> Run:
     return Run(
         "1.0",
         "http://x",
         "http://x/v3",
         "interface",
         only,
+        strict,
         datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         1.5,
         7,
@@ -93,6 +94,38 @@ RUN = run_with(
     result("should", "failed", "5 Login", "not so either"),
     result("must", "skipped", "5 Login", "not asked"),
 )
+
+
+FAILURE = CheckFailed("x")
+
+
+class TestCauses:
+    def test_a_failure_with_a_failed_cause_is_skipped(self) -> None:
+        results = outcomes(
+            check("first", FAILURE),
+            check("of the check", FAILURE, causes=("passed", "first")),
+            check("of the failure", CheckFailed("y", "first")),
+            check("of an exception", KeyError("data"), causes=("first",)),
+            check("of another one", FAILURE, causes=("of the check",)),
+        )
+        assert results.pop("first") == ("failed", "x")
+        reasons = ("x", "y", "unexpected response: KeyError: 'data'", "x")
+        assert list(results.values()) == [("skipped", f"because first failed: {reason}") for reason in reasons]
+
+    def test_a_cause_may_be_skipped_because_of_a_failure(self) -> None:
+        first, second = check("first", FAILURE), check("second", None, "first")
+        results = outcomes(first, second, check("third", FAILURE, causes=("second",)))
+        assert results["third"] == ("skipped", "because first failed: x")
+
+    @pytest.mark.parametrize("cause", [None, CheckSkipped("not given")])
+    def test_a_cause_that_did_not_fail_explains_nothing(self, cause: Exception | None) -> None:
+        assert outcomes(check("one", cause), check("two", FAILURE, causes=("one", "other")))["two"] == ("failed", "x")
+
+    def test_checks_come_after_what_they_need_and_what_explains_them(self) -> None:
+        earlier: set[str] = set()
+        for each in PROFILES["all"]:
+            assert {*each.needs, *each.causes} <= earlier, each.id
+            earlier.add(each.id)
 
 
 class TestSelection:
@@ -130,8 +163,14 @@ class TestReports:
     def test_only_failed_musts_and_strictly_skipped_ones_fail_the_run(
         self, level: Level, outcome: Outcome, conforms: bool, conforms_strictly: bool
     ) -> None:
-        run = run_with(result(level, outcome))
-        assert (run.conforms(strict=False), run.conforms(strict=True)) == (conforms, conforms_strictly)
+        for strict, expected in ((False, conforms), (True, conforms_strictly)):
+            assert run_with(result(level, outcome), strict=strict).conforms == expected
+
+    def test_ending_says_that_only_strict_made_it_fail(self) -> None:
+        reason = "; with --strict, a skipped MUST counts as failed"
+        skipped = result("must", "skipped")
+        assert ending(run_with(skipped, strict=True)).endswith(reason)
+        assert reason not in ending(run_with(skipped)) + ending(run_with(*RUN.results, strict=True))
 
     def test_text_shows_each_result_and_a_verdict(self) -> None:
         assert [line(each) for each in RUN.results] == [
@@ -141,13 +180,14 @@ class TestReports:
             "  skipped  must   must.skipped: not asked",
         ]
         summary = "MUST: 1 passed, 1 failed, 1 skipped; SHOULD: 0 passed, 1 failed; 7 requests in 1.5 s"
-        assert ending(RUN, strict=False) == f"DOES NOT CONFORM: {summary}"
-        selected = ending(run_with(result("must", "passed"), only=("must.passed",)), strict=False)
+        assert ending(RUN) == f"DOES NOT CONFORM: {summary}"
+        selected = ending(run_with(result("must", "passed"), only=("must.passed",)))
         assert selected.startswith("the selected checks passed: MUST: 1 passed, ")
 
     def test_json_has_the_counts_and_each_check(self) -> None:
         report = json.loads(json_report(RUN, ok=False))
         assert (report["schema"], report["ok"], report["started"]) == (1, False, "2026-01-02T03:04:05+00:00")
+        assert report["strict"] is False
         assert (report["version"], report["base_url"], report["region"]) == ("1.0", "http://x", "http://x/v3")
         assert report["counts"]["must"] == {"passed": 1, "failed": 1, "skipped": 1}
         assert report["counts"]["should"] == {"passed": 0, "failed": 1, "skipped": 0}
@@ -165,9 +205,16 @@ class TestReports:
     def test_digest_shows_a_change(self) -> None:
         text = json_report(RUN, ok=False)
         assert verified_summary(text) == (
-            "MUST: 1 passed, 1 failed, 1 skipped; http://x, profile interface, suite 1.0, 2026-01-02T03:04:05+00:00"
+            "DOES NOT CONFORM: MUST: 1 passed, 1 failed, 1 skipped; "
+            "http://x, profile interface, suite 1.0, 2026-01-02T03:04:05+00:00"
         )
-        assert verified_summary(text.replace('"failed": 1', '"failed": 0')) is None
+        for old, new in (("1,", "0,"), ('"ok": false', '"ok": true'), ('"strict": false', '"strict": true')):
+            assert old in text
+            assert verified_summary(text.replace(old, new)) is None
+        strict = verified_summary(json_report(run_with(result("must", "passed"), strict=True), ok=True))
+        assert strict is not None
+        assert strict.startswith("conforms: ")
+        assert ", profile interface, strict, suite " in strict
         digest = json.loads(text)["digest"]
         assert digest in junit_report(RUN)
         assert digest != json.loads(json_report(run_with(result("must", "passed")), ok=True))["digest"]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -17,16 +18,17 @@ from cloudconsole.cli import stdout
 from cloudconsole.cli.errors import UsageError, print_error
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.cli.report_files import ReportFiles
+from cloudconsole.cli.runner import describe_tls_errors
 from cloudconsole.conformance import reports
 from cloudconsole.conformance.assertions import CheckSkipped
 from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import Account, ConsoleClient, Sender, Target
 from cloudconsole.conformance.connection import NoResponse, Unreachable
-from cloudconsole.conformance.context import CheckContext, LoginRejected, listed_regions
+from cloudconsole.conformance.context import CheckContext, LoginRejected, listed_regions, looks_like_console
 from cloudconsole.conformance.redaction import redact
 from cloudconsole.conformance.reports import Run, json_report, junit_report, show_ending, show_live
 from cloudconsole.conformance.responses import describe_response
-from cloudconsole.conformance.runner import PROFILES, Result, run_checks, select
+from cloudconsole.conformance.runner import PROFILES, Result, names, run_checks, select
 from cloudconsole.spec.console_url import normalise_base_url
 from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 
@@ -171,18 +173,24 @@ def run(arguments: argparse.Namespace) -> int:
         target, verify = _read_target(arguments), _read_verify(arguments)
         with ReportFiles(arguments.json, arguments.junit) as files, _terminating_cleanly():
             report = _run(arguments, target, verify, checks)
-            return _report(report, files, strict=arguments.strict)
+            return _report(report, files)
     except UsageError as problem:
         print_error(str(problem))
         return USAGE
     except Unreachable as problem:
-        print_error(f"{arguments.base_url}: {problem}")
+        print_error(f"{arguments.base_url}: {_unreachable(problem)}")
         return UNREACHABLE
     except LoginRejected as problem:
         print_error(f"could not log in: {problem}")
         return NOT_LOGGED_IN
     except Terminated:
         return TERMINATED
+
+
+def _unreachable(problem: Unreachable) -> str:
+    """Say why no connection is possible, and what to do about a TLS error."""
+    cause = problem.__cause__
+    return f"could not connect: {describe_tls_errors(str(cause))}" if isinstance(cause, ssl.SSLError) else str(problem)
 
 
 @contextmanager
@@ -204,10 +212,12 @@ def _selected(arguments: argparse.Namespace) -> tuple[Check, ...]:
     try:
         return select(checks, arguments.only) if arguments.only else checks
     except ValueError as problem:
+        given = str(problem)
+        near = get_close_matches(given, names(checks), 1)
         hint = "--list lists those of the profile" if arguments.suite == "all" else "see --list, or use --suite all"
         raise UsageError(
-            f"--only: {escape_and_truncate(str(problem), LONG_LENGTH)}: no such check or section in the profile "
-            f"{arguments.suite}; {hint}"
+            f"--only: {escape_and_truncate(given, LONG_LENGTH)}: no such check or section in the profile "
+            f"{arguments.suite}; {f'did you mean {near[0]}?' if near else hint}"
         ) from None
 
 
@@ -234,6 +244,9 @@ def _with_region(target: Target, sender: Sender) -> Target:
     except (NoResponse, CheckSkipped) as problem:
         raise UsageError(f"--region: required, since GET /api/ lists no region: {problem}") from None
     regions = listed_regions(response)
+    if not looks_like_console(response):
+        reason = redact(describe_response(response), sender.secrets)
+        raise UsageError(f"BASE_URL: {target.base} does not look like a Cloud Console: GET /api/ returned {reason}")
     if not regions:
         reason = redact(describe_response(response), sender.secrets)
         raise UsageError(f"--region: required, since GET /api/ lists no region: {reason}")
@@ -269,6 +282,7 @@ def _run(
         region=target.region,
         profile=arguments.suite,
         only=tuple(arguments.only),
+        strict=arguments.strict,
         started=started,
         seconds=monotonic() - began,
         requests=sender.limits.requests,
@@ -277,8 +291,8 @@ def _run(
     )
 
 
-def _report(report: Run, files: ReportFiles, *, strict: bool) -> int:
-    _show_ending(report, strict=strict)
+def _report(report: Run, files: ReportFiles) -> int:
+    _show_ending(report)
     # A failed write changes the exit code, which the report contains.
     stdout.flush()
     problem = None
@@ -287,12 +301,11 @@ def _report(report: Run, files: ReportFiles, *, strict: bool) -> int:
             files.junit.write(junit_report(report))
         except UsageError as error:
             problem = error
-    conforms = report.conforms(strict=strict)
     if files.json is not None:
-        files.json.write(json_report(report, ok=conforms and problem is None))
+        files.json.write(json_report(report, ok=report.conforms and problem is None))
     if problem is not None:
         raise problem
-    return CONFORMS if conforms else FAILED
+    return CONFORMS if report.conforms else FAILED
 
 
 def _show(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Result]:
@@ -310,10 +323,10 @@ def _show(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Resu
         yield result
 
 
-def _show_ending(report: Run, *, strict: bool) -> None:
-    verdict = reports.ending(report, strict=strict)
+def _show_ending(report: Run) -> None:
+    verdict = reports.ending(report)
     if _on_terminal():
-        show_ending(report.results, verdict, good=report.conforms(strict=strict), console=_console())
+        show_ending(report.results, verdict, good=report.conforms, console=_console())
     else:
         stdout.write(f"{verdict}\n")
 

@@ -60,7 +60,7 @@ def describe_error(error: "ConsoleError") -> str:
 
     # The pattern takes long for long texts, which servers may send.
     text = " ".join(str(error)[:_MAX_MATCHED].split())
-    message = escape_and_truncate(_OPENSSL.sub(_tls_problem, text), LONG_LENGTH)
+    message = escape_and_truncate(describe_tls_errors(text), LONG_LENGTH)
     if isinstance(error, RegionRequired):
         return translate(
             messages.REGION_REQUIRED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH)
@@ -74,6 +74,11 @@ def describe_error(error: "ConsoleError") -> str:
 
 _MAX_MATCHED: Final = 4000
 _OPENSSL: Final = re.compile(r"\[SSL(?:: (?P<reason>\w+))?\] (?P<text>.*?) \(_ssl\.c:\d+\)")
+
+
+def describe_tls_errors(text: str) -> str:
+    """Replace errors of OpenSSL in a text by what they mean, and what to do."""
+    return _OPENSSL.sub(_tls_problem, text)
 
 
 def _tls_problem(openssl: re.Match[str]) -> str:

@@ -11,6 +11,11 @@ MAX_REPORTED: Final = 3
 class CheckFailed(Exception):
     """The console does not meet the check; the message says what it did instead."""
 
+    def __init__(self, reason: str, *causes: str) -> None:
+        """`causes` are IDs of checks whose failure explains this one."""
+        super().__init__(reason)
+        self.causes = causes
+
 
 class CheckSkipped(Exception):
     """The check cannot be made; the message says why."""
@@ -21,12 +26,13 @@ class CausedBy(CheckSkipped):
 
     def __init__(self, check: str, reason: str) -> None:
         super().__init__(f"because {check} failed: {reason}")
+        self.check = check
 
 
-def check(condition: object, reason: str) -> None:
-    """Fail with this reason unless the condition is true."""
+def check(condition: object, reason: str, *causes: str) -> None:
+    """Fail with this reason, or because one of the causes failed, unless the condition is true."""
     if not condition:
-        raise CheckFailed(reason)
+        raise CheckFailed(reason, *causes)
 
 
 def check_equal(actual: Any, expected: Any, what: str) -> None:

@@ -22,6 +22,8 @@ class Check(NamedTuple):
     examine: CheckFunction
     needs: tuple[str, ...] = ()
     """IDs of checks that must pass first."""
+    causes: tuple[str, ...] = ()
+    """IDs of earlier checks whose failure explains a failure of this one."""
 
 
 class CheckGroup(list[Check]):
@@ -31,21 +33,25 @@ class CheckGroup(list[Check]):
         super().__init__()
         self._profile = profile
 
-    def must(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
-        return self._decorator(name, section, "must", needs)
+    def must(
+        self, name: str, section: str, *needs: str, causes: tuple[str, ...] = ()
+    ) -> Callable[[CheckFunction], CheckFunction]:
+        return self._decorator(name, section, "must", needs, causes)
 
-    def should(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
-        return self._decorator(name, section, "should", needs)
+    def should(
+        self, name: str, section: str, *needs: str, causes: tuple[str, ...] = ()
+    ) -> Callable[[CheckFunction], CheckFunction]:
+        return self._decorator(name, section, "should", needs, causes)
 
     def info(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
         return self._decorator(name, section, "info", needs)
 
     def _decorator(
-        self, name: str, section: str, level: Level, needs: tuple[str, ...]
+        self, name: str, section: str, level: Level, needs: tuple[str, ...], causes: tuple[str, ...] = ()
     ) -> Callable[[CheckFunction], CheckFunction]:
         def add(examine: CheckFunction) -> CheckFunction:
             title = " ".join((examine.__doc__ or "").split())
-            self.append(Check(name, self._profile, section, level, title, examine, needs))
+            self.append(Check(name, self._profile, section, level, title, examine, needs, causes))
             return examine
 
         return add

@@ -48,7 +48,8 @@ class CallContext:
         """Clients that may have logged in."""
         self.main = self.new_client()
         """The client that opens a session, logs in and calls every action; no check ends its session."""
-        self.failed_checks: set[str] = set()
+        self.failed_checks: dict[str, str] = {}
+        """The check that failed, by the check that did not pass because of it, itself included."""
         self._outcomes: dict[str, Any] = {}
 
     def new_client(self) -> ConsoleClient:
@@ -359,6 +360,11 @@ def listed_regions(response: RawResponse) -> list[str]:
     data = lenient_envelope(response).get("data")
     regions = data.get("regions") if isinstance(data, dict) else None
     return [region for region in regions if isinstance(region, str)] if isinstance(regions, list) else []
+
+
+def looks_like_console(response: RawResponse) -> bool:
+    """Whether a response to `GET /api/` has anything that the interface specifies: its cookies or an envelope."""
+    return bool(response.set_cookies) or "code" in lenient_envelope(response)
 
 
 def _is_client_error(response: RawResponse) -> bool:

@@ -12,6 +12,7 @@ from cloudconsole.conformance.client import ACTION_NAMES, FORMS, BodyForm
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success, console_data
 from cloudconsole.conformance.field_types import pattern_errors, values_of
+from cloudconsole.conformance.interface.payloads import checks_of
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import RawResponse
 from cloudconsole.spec.actions import Action
@@ -75,7 +76,7 @@ def _response_check(action: Action) -> Check:
 
     title = f"{action.name} succeeds as JSON and as a form, and its data has the documented fields and types."
     section, needs = f"actions: {action.name}", ("extensions.listed", "login.accepted")
-    return Check(_check_id(action), "extensions", section, "must", title, examine, needs)
+    return Check(_check_id(action), "extensions", section, "must", title, examine, needs, ("envelope.data",))
 
 
 def _check_id(action: Action) -> str:
@@ -105,7 +106,12 @@ def domains_pages(console: CheckContext) -> None:
         marker = expected[0]["domainId"] if expected else marker
 
 
-@checks.must("extensions.domains.details", DOMAINS, "extensions.domains.order")
+@checks.must(
+    "extensions.domains.details",
+    DOMAINS,
+    "extensions.domains.order",
+    causes=("answers.GetDomainDetail", *checks_of("GetDomainDetail"), "console.domain.values"),
+)
 def domains_details(console: CheckContext) -> None:
     """GetDomainDetail returns each listed domain with the same values."""
     for item in _data(console, GET_DOMAINS)[:MAX_COMPARED]:
@@ -139,7 +145,7 @@ def prices_values(console: CheckContext) -> None:
         check(True not in states[1:], f"two prices of {json_line(key)} are in force, or not ordered by start")
 
 
-@checks.must("extensions.estimate.costs", ESTIMATE, _check_id(GET_ESTIMATE), "answers.GetFlavors")
+@checks.must("extensions.estimate.costs", ESTIMATE, _check_id(GET_ESTIMATE), "flavors.items")
 def estimate_costs(console: CheckContext) -> None:
     """The costs of an estimate are multiples of each other, and their sum is its cost per hour."""
     flavors = console.payload("GetFlavors")["flavors"]
@@ -213,7 +219,13 @@ def costs_period(console: CheckContext) -> None:
     check_rejected(response, InvalidField, "start_at", after="a period of many years")
 
 
-@checks.must("extensions.announcements.news", ANNOUNCEMENTS, _check_id(GET_ANNOUNCEMENTS))
+@checks.must(
+    "extensions.announcements.news",
+    ANNOUNCEMENTS,
+    _check_id(GET_ANNOUNCEMENTS),
+    "answers.GetNews",
+    causes=(*checks_of("GetNews"), "console.news.order", "console.news.past"),
+)
 def announcements_news(console: CheckContext) -> None:
     """Announcements are the items of GetNews in the same order, each with a number of its own."""
     items, news = _data(console, GET_ANNOUNCEMENTS), console.payload("GetNews")

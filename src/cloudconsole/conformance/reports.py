@@ -28,6 +28,8 @@ class Run:
     profile: str
     only: tuple[str, ...]
     """The selected checks and sections; empty for the whole profile."""
+    strict: bool
+    """Whether a skipped MUST check counts as a failed one."""
     started: datetime
     seconds: float
     requests: int
@@ -37,9 +39,10 @@ class Run:
     def count(self, level: Level, outcome: Outcome) -> int:
         return sum(result.check.level == level and result.outcome == outcome for result in self.results)
 
-    def conforms(self, *, strict: bool) -> bool:
+    @property
+    def conforms(self) -> bool:
         """Whether no MUST check failed and, if strict, none was skipped."""
-        return not self.count("must", "failed") and not (strict and self.count("must", "skipped"))
+        return not self.count("must", "failed") and not (self.strict and self.count("must", "skipped"))
 
     @property
     def verdict(self) -> str:
@@ -67,12 +70,18 @@ def line(result: Result) -> str:
     return f"  {WORDS[result.outcome]:<8} {result.check.level:<6} {result.check.id}{note}"
 
 
-def ending(run: Run, *, strict: bool) -> str:
+def ending(run: Run) -> str:
     """Format the verdict with its summary."""
-    good, bad = (
-        ("the selected checks passed", "SELECTED CHECKS FAILED") if run.only else ("conforms", "DOES NOT CONFORM")
-    )
-    return f"{good if run.conforms(strict=strict) else bad}: {run.verdict}"
+    reason = ""
+    if not run.conforms and not run.count("must", "failed"):
+        reason = "; with --strict, a skipped MUST counts as failed"
+    return f"{_conclusion(is_good=run.conforms, is_partial=bool(run.only))}: {run.verdict}{reason}"
+
+
+def _conclusion(*, is_good: bool, is_partial: bool) -> str:
+    if is_partial:
+        return "the selected checks passed" if is_good else "SELECTED CHECKS FAILED"
+    return "conforms" if is_good else "DOES NOT CONFORM"
 
 
 def listing(checks: Sequence[Check]) -> str:
@@ -156,21 +165,20 @@ def json_report(run: Run, *, ok: bool) -> str:
 def verified_summary(text: str) -> str | None:
     """Return a summary of a JSON report, or None if its digest shows a change; raise ValueError if it is no report."""
     report = json.loads(text)
-    required = {"digest", "version", "base_url", "profile", "started", "counts"}
+    required = {"digest", "version", "base_url", "profile", "strict", "started", "ok", "counts"}
     if not isinstance(report, dict) or not report.keys() >= required:
         raise ValueError("it is not a report of the conformance suite")
     if report.pop("digest") != _digest(report):
         return None
-    subset = ", selected checks only" if report.get("only") else ""
+    conclusion = _conclusion(is_good=report["ok"], is_partial=bool(report.get("only")))
     counts = ", ".join(f"{count} {outcome}" for outcome, count in report["counts"]["must"].items())
-    target = f"{report['base_url']}, profile {report['profile']}{subset}"
-    return f"MUST: {counts}; {target}, suite {report['version']}, {report['started']}"
+    target = f"{report['base_url']}, profile {report['profile']}{', strict' if report['strict'] else ''}"
+    return f"{conclusion}: MUST: {counts}; {target}, suite {report['version']}, {report['started']}"
 
 
 def _digest(report: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a report without its digest and `ok`, which a write error changes."""
-    content = {name: value for name, value in report.items() if name != "ok"}
-    canonical = json.dumps(content, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    """Return the SHA-256 of a report without its digest."""
+    canonical = json.dumps(report, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
@@ -182,6 +190,7 @@ def _report(run: Run, *, ok: bool) -> dict[str, Any]:
         "region": run.region,
         "profile": run.profile,
         "only": list(run.only),
+        "strict": run.strict,
         "started": run.started.isoformat(timespec="seconds"),
         "seconds": round(run.seconds, 3),
         "requests": run.requests,
@@ -205,7 +214,7 @@ def _report(run: Run, *, ok: bool) -> dict[str, Any]:
 
 
 def junit_report(run: Run) -> str:
-    report = _report(run, ok=True)
+    report = _report(run, ok=run.conforms)
     facts = {name: str(report[name]) for name in ("version", "base_url", "profile", "started")}
     facts["digest"] = _digest(report)
     suites = Element("testsuites", {"name": "cloudconsole conformance", **_counts(run.results)})

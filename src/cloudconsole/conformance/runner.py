@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Final, Literal, NamedTuple
 
 from cloudconsole.conformance import extensions
-from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
+from cloudconsole.conformance.assertions import CausedBy, CheckFailed, CheckSkipped
 from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.connection import NoResponse
 from cloudconsole.conformance.context import CheckContext
@@ -63,6 +63,11 @@ def select(checks: Sequence[Check], names: Iterable[str]) -> tuple[Check, ...]:
     return tuple(check for check in checks if check.id in selected)
 
 
+def names(checks: Iterable[Check]) -> list[str]:
+    """Return all names by which checks can be selected."""
+    return list(dict.fromkeys(name for check in checks for name in _names(check)))
+
+
 def _names(check: Check) -> tuple[str, ...]:
     number, _, _ = check.section.partition(" ")
     return check.id, check.section, f"{check.profile}: {check.section}", number if number[0].isdigit() else check.id
@@ -91,25 +96,32 @@ def run_checks(checks: Iterable[Check], context: CheckContext) -> Iterator[Resul
         context.sender.check = check.id
         outcome, note = _run_check(check, context, outcomes)
         outcomes[check.id] = outcome
-        if outcome == "failed":
-            context.failed_checks.add(check.id)
         yield Result(check, outcome, redact(note, context.sender.secrets), monotonic() - began)
 
 
 def _run_check(check: Check, context: CheckContext, outcomes: dict[str, Outcome]) -> tuple[Outcome, str]:
+    failed = context.failed_checks
     for need in check.needs:
         if outcomes.get(need, "passed") != "passed":
+            if need in failed:
+                failed[check.id] = failed[need]
             return "skipped", f"because {need} {'failed' if outcomes[need] == 'failed' else 'was skipped'}"
     try:
         return "passed", check.examine(context) or ""
+    except CausedBy as reason:
+        failed[check.id] = failed.get(reason.check, reason.check)
+        return "skipped", str(reason)
     except CheckSkipped as reason:
         return "skipped", str(reason)
-    except CheckFailed as reason:
-        return "failed", str(reason)
-    except NotJson as reason:
-        return "failed", f"the body is not JSON: {reason}"
+    except CheckFailed as failure:
+        note, causes = str(failure), (*failure.causes, *check.causes)
+    except NotJson as failure:
+        note, causes = f"the body is not JSON: {failure}", check.causes
     except NoResponse as problem:
         return "skipped", str(connection.caused_by(problem))
     except Exception as error:  # noqa: BLE001
         # Continue with the other checks, whatever a server responds.
-        return "failed", f"unexpected response: {type(error).__name__}: {error}"
+        note, causes = f"unexpected response: {type(error).__name__}: {error}", check.causes
+    cause = next((failed[each] for each in causes if each in failed), None)
+    failed[check.id] = cause or check.id
+    return ("skipped", str(CausedBy(cause, note))) if cause else ("failed", note)

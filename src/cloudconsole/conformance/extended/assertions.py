@@ -4,6 +4,7 @@ from typing import Any
 
 from cloudconsole.conformance.assertions import check
 from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.field_types import is_integer
 from cloudconsole.conformance.responses import (
     BUSY,
     RawResponse,
@@ -29,6 +30,7 @@ def check_rejected(response: RawResponse, error: type[ApiError], field: str | No
         actual == expected,
         f"{prefix}{describe_response(response)}, error {quoted(response, content.get('error'))}; "
         f"expected {_format_error(expected)}",
+        *_envelope_check(content),
     )
 
 
@@ -47,7 +49,7 @@ def console_data(console: CheckContext) -> Any:
 def check_logged_in(response: RawResponse) -> None:
     """Fail unless the login succeeded."""
     check_not_busy(response)
-    check(200 <= response.status < 300 or response.status == 302, describe_response(response))
+    check(200 <= response.status < 300 or response.status == 302, describe_response(response), "login.status")
 
 
 def check_empty(response: RawResponse, *, after: str) -> None:
@@ -59,6 +61,15 @@ def check_empty(response: RawResponse, *, after: str) -> None:
 def allowed_methods(response: RawResponse) -> set[str]:
     """Return the methods in the Allow header."""
     return {method.strip() for method in (response.header("allow") or "").split(",")} - {""}
+
+
+def _envelope_check(content: dict[str, Any]) -> tuple[str, ...]:
+    """Return the ID of the check that such an error fails whatever error it is."""
+    if not content:
+        return ("errors.json",)
+    if not is_integer(content.get("code")) or not isinstance(content.get("message"), str):
+        return ("errors.envelope",)
+    return () if 100 <= content["code"] < 600 else ("errors.code",)
 
 
 def _format_error(expected: tuple[int, str, str | None]) -> str:

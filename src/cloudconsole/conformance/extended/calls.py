@@ -7,7 +7,9 @@ from cloudconsole.conformance.checks import Check, CheckGroup
 from cloudconsole.conformance.client import ACTION_NAMES, FORMS
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success
+from cloudconsole.conformance.extended.envelope import SUCCESS_CHECKS
 from cloudconsole.conformance.extended.uploads import LARGE
+from cloudconsole.conformance.interface.payloads import checks_of
 from cloudconsole.conformance.responses import RawResponse, is_success_unless_busy
 from cloudconsole.spec.errors import (
     ApiError,
@@ -39,12 +41,19 @@ class Body(NamedTuple):
     error: type[ApiError] | None = None
     """None if the body is accepted."""
     field: str | None = None
+    causes: tuple[str, ...] = ()
 
 
 ACCEPTED = [
     Body("extra-fields", "Unknown extra fields are ignored", b'{"action":"GetNews","region":"x","a":[{}]}'),
     Body("repeated-json", "The last value of a repeated field in JSON counts", b'{"action":"No","action":"GetNews"}'),
-    Body("repeated-form", "The last value of a repeated field in a form counts", b"action=No&action=GetNews", FORM),
+    Body(
+        "repeated-form",
+        "The last value of a repeated field in a form counts",
+        b"action=No&action=GetNews",
+        FORM,
+        causes=("console.forms.GetNews",),
+    ),
     Body("byte-order-mark", "A byte-order mark before JSON is skipped", b'\xef\xbb\xbf{"action":"GetNews"}'),
     Body("charset-json", "JSON may declare charset UTF-8", b'{"action":"GetNews"}', f"{JSON}; charset=utf-8"),
     Body("charset-form", "A form may declare charset UTF-8", b"action=GetNews", f"{FORM};charset=UTF-8"),
@@ -59,7 +68,7 @@ REJECTED = [
     Body("half-character", "A lone surrogate in JSON", rb'{"action":"GetNews","x":"\ud800"}', JSON, MalformedBody),
     Body("not-utf-8-json", "JSON that is not UTF-8", b'{"action":"GetNews","x":"\xff"}', JSON, MalformedBody),
     Body("not-utf-8-form", "A form that is not UTF-8", b"action=GetNews&x=%FF", FORM, MalformedBody),
-    Body("no-action", "A missing action", b"{}", JSON, MissingField, "action"),
+    Body("no-action", "A missing action", b"{}", JSON, MissingField, "action", ("calls.action-required",)),
     Body("empty-action", "An empty action in a form", b"action=", FORM, MissingField, "action"),
     Body("action-no-text", "An action that is not text", b'{"action":["GetNews"]}', JSON, InvalidField, "action"),
     Body("unknown-action", "An unknown action", b'{"action":"GetNothing"}', JSON, UnknownAction, "action"),
@@ -76,8 +85,8 @@ def _check(body: Body) -> Check:
             check_rejected(response, body.error, body.field)
 
     title = f"{body.title} is {body.error.error}." if body.error else f"{body.title}."
-    section = ERRORS if body.error else ACTIONS
-    return Check(f"console.body.{body.id}", "console", section, "must", title, examine, ("login.accepted",))
+    section, needs = ERRORS if body.error else ACTIONS, ("answers.GetNews",)
+    return Check(f"console.body.{body.id}", "console", section, "must", title, examine, needs, body.causes)
 
 
 def _same_in_both_forms(action: str) -> Check:
@@ -91,14 +100,15 @@ def _same_in_both_forms(action: str) -> Check:
             check(again.body == as_form.body, "the two responses differ")
 
     title = f"{action} accepts both body forms with the same response."
-    return Check(f"console.forms.{action}", "console", ACTIONS, "must", title, examine, (f"answers.{action}",))
+    needs, causes = (f"answers.{action}",), (*SUCCESS_CHECKS, *checks_of(action))
+    return Check(f"console.forms.{action}", "console", ACTIONS, "must", title, examine, needs, causes)
 
 
 checks += [_same_in_both_forms(action) for action in ACTION_NAMES]
 checks += [_check(body) for body in ACCEPTED + REJECTED]
 
 
-@checks.must("console.body.deep-json", ERRORS, "login.accepted")
+@checks.must("console.body.deep-json", ERRORS, "answers.GetNews")
 def deep_json(console: CheckContext) -> str:
     """Deeply nested JSON is read or is malformed_body; it causes no server error."""
     response = console.main.post(b'{"action":"GetNews","x":' + b"[" * DEPTH + b"]" * DEPTH + b"}")
@@ -128,21 +138,23 @@ DOMAINS = "actions: GetDomainDetail"
 UNKNOWN_ID = "0-of-the-conformance-kit"
 
 
-@checks.must("console.domain.missing-id", ERRORS, "login.accepted")
+@checks.must(
+    "console.domain.missing-id", ERRORS, "login.accepted", causes=("answers.GetDomainDetail", "errors.no-domain-id")
+)
 def domain_missing_id(console: CheckContext) -> None:
     """GetDomainDetail without domainId, or with an empty one, is missing_field."""
     check_rejected(console.main.call("GetDomainDetail"), MissingField, "domainId", after="without")
     check_rejected(_get_domain(console, ""), MissingField, "domainId", after="empty")
 
 
-@checks.must("console.domain.invalid-id", ERRORS, "login.accepted")
+@checks.must("console.domain.invalid-id", ERRORS, "login.accepted", causes=("answers.GetDomainDetail",))
 def domain_invalid_id(console: CheckContext) -> None:
     """A domainId that is a boolean, longer than 64 characters or has control characters is invalid_field."""
     for value in (False, "9" * 65, "1\n"):
         check_rejected(_get_domain(console, value), InvalidField, "domainId", after=f"{value!r:.12}")
 
 
-@checks.must("console.domain.unknown-id", DOMAINS, "login.accepted")
+@checks.must("console.domain.unknown-id", DOMAINS, "login.accepted", causes=("answers.GetDomainDetail",))
 def domain_unknown_id(console: CheckContext) -> None:
     """A domainId of no domain of the tenant, numeric or not, is domain_not_found."""
     for value in ("0", UNKNOWN_ID, "9" * 64):

@@ -27,6 +27,7 @@ checks = CheckGroup("console")
 ENVELOPE = "api: The envelope"
 ESCAPED: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[0-9][0-9a-f])[0-9a-f]{4}", re.IGNORECASE)
 SUCCESS: Final = {"message", "code", "data"}
+SUCCESS_CHECKS: Final = ("envelope.message", "envelope.code", "envelope.data")
 FIELD_ERRORS: Final = {
     error.error
     for error in (
@@ -42,7 +43,7 @@ FIELD_ERRORS: Final = {
 """Errors that name the invalid field."""
 
 
-@checks.must("console.envelope.success", ENVELOPE, "session.opens")
+@checks.must("console.envelope.success", ENVELOPE, "session.opens", causes=SUCCESS_CHECKS)
 def envelope_success(console: CheckContext) -> None:
     """A success is HTTP 200 and JSON with exactly message, code and data."""
     problems = []
@@ -55,7 +56,7 @@ def envelope_success(console: CheckContext) -> None:
     check_no_problems(problems)
 
 
-@checks.must("console.envelope.refusal", ENVELOPE, "session.opens")
+@checks.must("console.envelope.refusal", ENVELOPE, "session.opens", causes=("errors.envelope", "errors.code"))
 def envelope_error(console: CheckContext) -> None:
     """An error in JSON has message, code (the HTTP status), data ({}), error and, for an invalid field, field."""
     check_no_problems(
@@ -63,7 +64,12 @@ def envelope_error(console: CheckContext) -> None:
     )
 
 
-@checks.must("console.language", ENVELOPE, "login.accepted")
+@checks.must(
+    "console.language",
+    ENVELOPE,
+    "answers.GetNews",
+    causes=("login.required", "envelope.message", "errors.json", "errors.envelope"),
+)
 def language(console: CheckContext) -> None:
     """message follows Accept-Language, Chinese or English, also in errors; data does not vary with it."""
     data = []

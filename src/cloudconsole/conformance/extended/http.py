@@ -64,14 +64,14 @@ def paths_unknown(console: CheckContext) -> None:
     check_rejected(console.new_client().send("GET", "/nothing-is-here"), NotFound)
 
 
-@checks.must("console.upgrade-ignored", HTTP, "login.accepted")
+@checks.must("console.upgrade-ignored", HTTP, "answers.GetNews")
 def upgrade_ignored(console: CheckContext) -> None:
     """An offer to upgrade the connection is ignored; the response is the usual one."""
     offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABkAAQAoAAAAAIAAAAA"}
     check_success(console.main.call("GetNews", headers=offer))
 
 
-@checks.must("console.request-id.kept", HTTP, "login.accepted")
+@checks.must("console.request-id.kept", HTTP, "answers.GetNews")
 def request_id_returned(console: CheckContext) -> None:
     """The client's X-Request-ID is returned, in successes and errors."""
     own = {"X-Request-ID": "Kit-1_2.3"}

@@ -33,7 +33,7 @@ ORDER = "api: Errors"
 UNKNOWN_REGION = "https://identity.invalid/v3"
 
 
-@checks.must("console.login.status", "api: The three steps", "login.accepted")
+@checks.must("console.login.status", "api: The three steps", "login.accepted", causes=("login.status",))
 def login_status(console: CheckContext) -> str:
     """A successful login returns 200, or 302 to / if so configured."""
     response = console.logged_in
@@ -48,7 +48,13 @@ def login_new_session(console: CheckContext) -> None:
     check(console.main.session != console.before_login.session, "sessionid is the same as before the login")
 
 
-@checks.must("console.login.old-session-dead", SESSIONS, "console.login.new-session")
+@checks.must(
+    "console.login.old-session-dead",
+    SESSIONS,
+    "console.login.new-session",
+    "answers.GetNews",
+    causes=("login.required",),
+)
 def login_old_session_dead(console: CheckContext) -> None:
     """A login does not authenticate the sessionid from before it."""
     check_rejected(console.before_login.copy().call("GetNews"), LoginRequired)
@@ -60,7 +66,7 @@ def login_csrftoken_stays(console: CheckContext) -> None:
     check(console.main.token == console.before_login.token, "csrftoken changed at login")
 
 
-@checks.must("console.login.several-sessions", SESSIONS, "login.accepted")
+@checks.must("console.login.several-sessions", SESSIONS, "answers.GetNews")
 def login_several_sessions(console: CheckContext) -> None:
     """An account may have several sessions: a second login does not end the first."""
     second = console.second
@@ -95,7 +101,7 @@ def login_again(console: CheckContext) -> None:
     check_rejected(before.call("GetNews"), LoginRequired, after="a call with the sessionid from before")
 
 
-@checks.must("console.login.wrong-credentials", LOGIN, "login.accepted")
+@checks.must("console.login.wrong-credentials", LOGIN, "login.accepted", causes=("login.wrong-credentials",))
 def login_wrong_credentials(console: CheckContext) -> None:
     """An unknown user is rejected with invalid_credentials, and no cookie changes."""
     _, response = console.wrong_login
@@ -111,7 +117,12 @@ def login_wrong_password(console: CheckContext) -> None:
     check(response.body == console.wrong_login[1].body, "the two errors differ")
 
 
-@checks.must("console.login.failure-keeps-session", SESSIONS, "console.login.several-sessions")
+@checks.must(
+    "console.login.failure-keeps-session",
+    SESSIONS,
+    "console.login.several-sessions",
+    causes=("login.wrong-credentials",),
+)
 def login_failure_keeps_session(console: CheckContext) -> None:
     """A failed login does not end the session that the client had."""
     client, response = console.wrong_password

@@ -6,7 +6,7 @@ from typing import Final
 
 from cloudconsole.conformance.assertions import CausedBy, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import Recorded
+from cloudconsole.conformance.client import ACTION_NAMES, Recorded
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.envelope import is_error
 from cloudconsole.conformance.field_types import is_integer
@@ -15,13 +15,13 @@ from cloudconsole.conformance.responses import BUSY, RawResponse, describe_respo
 checks = CheckGroup("console")
 
 ERRORS, ENVELOPE, HTTP, CSRF = "api: Errors", "api: The envelope", "api: HTTP", "api: CSRF"
-REQUEST_ID: Final = "[ -~]+"
+ANSWERS: Final = tuple(f"answers.{action}" for action in ACTION_NAMES)
 TRACEBACK: Final = re.compile(
     rb'Traceback \(most recent|File "[^"]+", line \d|\bat [\w.$<>]+\([\w.]+:\d+\)|Exception: '
 )
 
 
-@checks.must("console.errors.no-server-error", ERRORS, "session.opens")
+@checks.must("console.errors.no-server-error", ERRORS, "session.opens", causes=("login.status", *ANSWERS))
 def no_server_error(console: CheckContext) -> None:
     """No request of the run causes a server error (5xx) other than 502, 503 and 504."""
     found = [recorded for recorded in console.sender.responses if _is_server_error(recorded.response)]

@@ -79,7 +79,7 @@ def cookies_values(console: CheckContext) -> None:
     )
 
 
-@checks.must("console.cookies.scope", SESSIONS, "login.accepted")
+@checks.must("console.cookies.scope", SESSIONS, "login.accepted", causes=("session.one-jar",))
 def cookies_scope(console: CheckContext) -> None:
     """Cookies are host-only, with Path=/ and SameSite=Lax."""
     _check_each_cookie(console, lambda cookie: "domain" not in cookie.attributes, "a Domain")
@@ -95,7 +95,7 @@ def cookies_secure(console: CheckContext) -> None:
     _check_each_cookie(console, lambda cookie: ("secure" in cookie.attributes) == is_https, wrong)
 
 
-@checks.must("console.cookies.csrftoken-lifetime", SESSIONS, "login.accepted")
+@checks.must("console.cookies.csrftoken-lifetime", SESSIONS, "login.accepted", causes=("session.csrftoken-expiry",))
 def cookies_csrftoken_lifetime(console: CheckContext) -> None:
     """csrftoken has both Expires, as an IMF-fixdate, and a Max-Age of 52 weeks."""
     _check_each_cookie(console, lambda cookie: cookie.max_age == LIFETIME, "no Max-Age of 52 weeks", CSRF_COOKIE)
@@ -146,7 +146,7 @@ def opening_replaces_made_up_cookies(console: CheckContext) -> None:
         check(client.jar.get(other) == console.before_login.jar[other], f"{other} is replaced along with {name}")
 
 
-@checks.must("console.welcome.keeps-session", OPENING, "console.login.csrftoken-stays")
+@checks.must("console.welcome.keeps-session", OPENING, "console.login.csrftoken-stays", "answers.GetNews")
 def opening_keeps_session(console: CheckContext) -> None:
     """GET /api/ in a session preserves it and restores a lost csrftoken."""
     client = console.main.copy()
@@ -161,7 +161,7 @@ MADE_UP = "0" * 64
 STALE = f"{SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}"
 
 
-@checks.must("console.session.required", SESSIONS, "session.cookies-required")
+@checks.must("console.session.required", SESSIONS, "session.cookies-required", "answers.GetNews")
 def session_required(console: CheckContext) -> None:
     """A call without cookies, with an anonymous session or with a made-up one is login_required."""
     token = {"X-CSRFToken": console.main.token}
@@ -171,25 +171,25 @@ def session_required(console: CheckContext) -> None:
     check_rejected(made_up.call("GetNews"), LoginRequired, after="with a made-up session")
 
 
-@checks.must("console.session.odd-cookies", SESSIONS, "login.accepted")
+@checks.must("console.session.odd-cookies", SESSIONS, "answers.GetNews")
 def session_odd_cookies(console: CheckContext) -> None:
     """Unknown and malformed cookies beside those of the session do no harm."""
     _check_cookies(console, f"a[b]=1; $Version=1; =; {_own_cookies(console)}; x")
 
 
-@checks.must("console.session.quoted-cookie", SESSIONS, "login.accepted")
+@checks.must("console.session.quoted-cookie", SESSIONS, "answers.GetNews")
 def session_quoted_cookie(console: CheckContext) -> None:
     """A session ID in double quotes, as some clients send it, is the same without them."""
     _check_cookies(console, f'{SESSION_COOKIE}="{console.main.session}"; {CSRF_COOKIE}={console.main.token}')
 
 
-@checks.must("console.session.valid-cookie-first", SESSIONS, "login.accepted")
+@checks.must("console.session.valid-cookie-first", SESSIONS, "answers.GetNews")
 def session_valid_cookie_first(console: CheckContext) -> None:
     """Of several equal-named cookies the valid one counts if it is the first: not only the last is read."""
     _check_cookies(console, f"{_own_cookies(console)}; {STALE}")
 
 
-@checks.must("console.session.valid-cookie-last", SESSIONS, "login.accepted")
+@checks.must("console.session.valid-cookie-last", SESSIONS, "answers.GetNews")
 def session_valid_cookie_last(console: CheckContext) -> None:
     """Of several equal-named cookies the valid one counts if it is the last: not only the first is read."""
     _check_cookies(console, f"{STALE}; {_own_cookies(console)}")

@@ -48,7 +48,14 @@ def flavors_ascending(console: CheckContext) -> None:
     check_no_problems([f"{name} is {json_line(values)}" for name, values in lists.items() if not _ascends(values)])
 
 
-@checks.must("console.flavors.agree", "actions: GetFlavors", "flavors.items", "flavors.configs", "flavors.limits")
+@checks.must(
+    "console.flavors.agree",
+    "actions: GetFlavors",
+    "flavors.items",
+    "flavors.configs",
+    "flavors.limits",
+    causes=("flavors.relation",),
+)
 def flavors_agree(console: CheckContext) -> None:
     """configs and limits contain exactly the values and pairs of the flavors."""
     data = console.payload("GetFlavors")
@@ -62,7 +69,7 @@ def flavors_agree(console: CheckContext) -> None:
     check_no_problems([f"limits lacks {cores} cores with ram {ram}" for cores, ram in sorted(pairs - limits)])
 
 
-@checks.must("console.flavors.names", "actions: GetFlavors", "flavors.items")
+@checks.must("console.flavors.names", "actions: GetFlavors", "flavors.items", causes=("flavors.names",))
 def flavors_names(console: CheckContext) -> None:
     """A name of the form `<vcpus>C<RAM in GB>G<disk>G` matches the flavor."""
     flavors = console.payload("GetFlavors")["flavors"]
@@ -71,7 +78,7 @@ def flavors_names(console: CheckContext) -> None:
     check_no_problems([f"{json_line(name)} should be {derived}" for name, derived in expected if name != derived])
 
 
-@checks.must("console.urls.values", "actions: GetUrlList", "urls.fields")
+@checks.must("console.urls.values", "actions: GetUrlList", "urls.fields", causes=("urls.ids",))
 def urls_values(console: CheckContext) -> None:
     """URLs are ordered by id, without repeats; their type is one of two."""
     items = console.items("GetUrlList")
@@ -80,7 +87,13 @@ def urls_values(console: CheckContext) -> None:
     check(_ascends([item["id"] for item in items]), "they are not ordered by id")
 
 
-@checks.must("console.domain.values", "actions: GetDomainDetail", "domain.fields", "domain.origin")
+@checks.must(
+    "console.domain.values",
+    "actions: GetDomainDetail",
+    "domain.fields",
+    "domain.origin",
+    causes=("domain.enabled",),
+)
 def domain_values(console: CheckContext) -> None:
     """enabled is the text "true" or "false", originDomainName text or null, and there are no other fields."""
     for domain in console.domains():
@@ -113,7 +126,12 @@ def news_past(console: CheckContext) -> None:
     check_no_problems([f"{location} is {date}" for location, date in dates if date > latest])
 
 
-@checks.must("console.consumption.amounts", CONSUMPTION, "consumption.fields")
+@checks.must(
+    "console.consumption.amounts",
+    CONSUMPTION,
+    "consumption.fields",
+    causes=("consumption.amounts", "consumption.only-consumed"),
+)
 def consumption_amounts(console: CheckContext) -> None:
     """An amount has two to nine decimals, no exponent and no sign; kinds without cost are omitted."""
     items = console.items("GetConsumptionsEstimated")
@@ -137,7 +155,13 @@ def consumption_periods(console: CheckContext) -> None:
     )
 
 
-@checks.must("console.consumption.order", CONSUMPTION, "consumption.fields", "consumption.kinds")
+@checks.must(
+    "console.consumption.order",
+    CONSUMPTION,
+    "consumption.fields",
+    "consumption.kinds",
+    causes=("consumption.each-kind-once",),
+)
 def consumption_order(console: CheckContext) -> None:
     """Kinds are in the order instance, image, loadbalance, volume, each once."""
     kinds = [item["res_type"] for item in console.items("GetConsumptionsEstimated")]

@@ -29,7 +29,7 @@ def errors_no_domain_id(console: CheckContext) -> str:
     return describe_response(response)
 
 
-@checks.should("errors.json", SECTION, "errors.no-domain-id")
+@checks.should("errors.json", SECTION, "errors.no-domain-id", causes=("answers.GetDomainDetail",))
 def errors_json(console: CheckContext) -> None:
     """An error is JSON, too, not HTML or plain text."""
     response = _without_domain_id(console)

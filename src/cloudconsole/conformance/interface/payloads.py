@@ -299,6 +299,15 @@ def consumption_only_consumed(items: list[Any]) -> None:
     check_no_problems([f"{json_line(item['res_type'])} has only zero amounts" for item in zeros])
 
 
+def checks_of(action: str) -> tuple[str, ...]:
+    """Return the IDs of the checks of an action's payload."""
+    found = [f"answers.{action}"]
+    for each in checks:
+        if not set(found).isdisjoint(each.needs):
+            found.append(each.id)
+    return tuple(found[1:])
+
+
 def is_timestamp(text: str) -> bool:
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").strftime("%Y-%m-%d %H:%M:%S") == text  # noqa: DTZ007

@@ -8,7 +8,7 @@ from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.client import ACTION_NAMES, WorkingCall
 from cloudconsole.conformance.connection import NoResponse
-from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.context import CheckContext, looks_like_console
 from cloudconsole.conformance.redaction import json_line
 from cloudconsole.conformance.responses import RawResponse, ServerBusy, describe_response, is_success_unless_busy
 from cloudconsole.spec.set_cookie import CSRF_COOKIE, SESSION_COOKIE, SetCookie
@@ -31,7 +31,8 @@ def session_opens(console: CheckContext) -> None:
     ]
     if missing:
         others = ", ".join(cookie.name for cookie in response.set_cookies) or "none"
-        raise CheckFailed(f"{' and '.join(missing)} not set; HTTP {response.status} set {others}")
+        hint = "" if looks_like_console(response) else "; it does not look like a Cloud Console: check BASE_URL"
+        raise CheckFailed(f"{' and '.join(missing)} not set; HTTP {response.status} set {others}{hint}")
 
 
 @checks.must("session.sessionid-http-only", SECTION, "session.opens")
