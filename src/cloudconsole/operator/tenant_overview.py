@@ -1,4 +1,4 @@
-"""A tenant's accounts, sign-ins and domains, the first of each."""
+"""A tenant's accounts, sign-ins, resources, domains and URLs, the first of each."""
 
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, select
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import ACCOUNTS, DOMAINS
+from cloudconsole.operator.entities import ACCOUNTS, DOMAINS, RESOURCES, URLS
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -16,6 +16,8 @@ from cloudconsole.store.tables.activity import LOGIN, OPERATOR_LOGIN
 
 MAX_ACCOUNTS: Final = 20
 MAX_DOMAINS: Final = 10
+MAX_RESOURCES: Final = 10
+MAX_URLS: Final = 10
 MAX_ACCESSES: Final = 5
 _READ_PER_ACCOUNT: Final = 100
 """Newest events among which the last sign-in is searched: there may be a million rejected ones."""
@@ -43,6 +45,16 @@ def known_usernames(tx: OperatorTransaction, usernames: Collection[str]) -> set[
 
 def domains_of(tx: OperatorTransaction, tenant: str) -> Listed:
     return _first(DOMAINS.list(tx, {"tenant": tenant}, limit=MAX_DOMAINS + 1), MAX_DOMAINS)
+
+
+def resources_of(tx: OperatorTransaction, tenant: str) -> Listed:
+    """Return those that run."""
+    running = RESOURCES.list(tx, {"tenant": tenant, "running": True}, limit=MAX_RESOURCES + 1)
+    return _first(running, MAX_RESOURCES)
+
+
+def urls_of(tx: OperatorTransaction, tenant: str) -> Listed:
+    return _first(URLS.list(tx, {"tenant": tenant}, limit=MAX_URLS + 1), MAX_URLS)
 
 
 class Accesses(NamedTuple):

@@ -152,7 +152,7 @@ def test_many_failed_sign_ins_are_a_warning(operator: Operator, transport: InPro
     client = ApiClient(transport)
     for _ in range(10):
         assert client.login("demo", "wrong").status == 401
-    (text,) = entries(operator.get("/admin/"))
+    _, text = entries(operator.get("/admin/"))
     assert text == (
         "Warning Failed sign-ins of tenants: 10 in the last day, of 1 known account from 1 address; most of demo (10)"
     )

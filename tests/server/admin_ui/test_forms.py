@@ -19,6 +19,13 @@ from tests.stores import opened, write_transaction
 
 TOKEN = "csrfmiddlewaretoken"
 NUL = "a\0b"
+SECOND_OPERATOR = {
+    "tenant": "demo",
+    "username": "second",
+    "role": "operator",
+    "password": "a secret word",
+    "password_again": "a secret word",
+}
 NEWS = {"title": "Maintenance", "url": "https://example.com/m"}
 URL = {"type": "link", "url": "https://example.com/u"}
 NOT_A_LIMIT = "must be a whole number from 0 to 2147483647, or unlimited"
@@ -40,7 +47,7 @@ def test_path_lists_match_the_routes(transport: InProcessTransport) -> None:
     assert pages is not None
     gets = {path for path, methods in pages.routes.items() if "GET" in methods}
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}
-    assert gets == {*GETS, *CSVS, "/admin/sign-in/", "/admin/suggest/"}
+    assert gets == {*GETS, *CSVS, "/admin/sign-in/", "/admin/suggest/"} | posts
     assert posts == {*POSTS, "/admin/sign-in/", LANGUAGE}
 
 
@@ -123,7 +130,7 @@ def test_errors_are_html_pages(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/tenant/add/").form("/add/")
     for method, path, code in (
         ("GET", "/admin/x/", 404),
-        ("GET", "/admin/tenant/change/", 405),
+        ("PUT", "/admin/tenant/change/", 405),
         ("PUT", "/admin/", 405),
     ):
         reply = operator.client.send(method, path)
@@ -134,6 +141,22 @@ def test_errors_are_html_pages(operator: Operator, data: Path) -> None:
     page = operator.send(form, name="acme")
     assert (page.status, page.heading) == (503, "Service unavailable")
     assert "the audit log shows whether it was made" in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("tenant/change/?key=demo&back=search%3Dd", "tenant/one/?key=demo&back=search%3Dd"),
+        ("quota/change/?key=demo", "quota/one/?key=demo"),
+        ("news/change/", "news/"),
+        ("language/", ""),
+        ("sign-out/", ""),
+    ],
+)
+def test_address_of_a_form_leads_to_its_page(operator: Operator, path: str, page: str) -> None:
+    reply = operator.client.send("GET", f"/admin/{path}")
+    assert (reply.status, reply.header("location")) == (303, f"/admin/{page}")
+    assert operator.get(f"/admin/{path}").status == 200
 
 
 def test_page_of_an_unknown_path_has_navigation_for_operators(operator: Operator, anonymous: Operator) -> None:
@@ -211,7 +234,10 @@ def test_overridable_rejection_offers_force(operator: Operator, data: Path) -> N
     assert "confirmations" not in form.boxes
     page = operator.send(form, **fields, ram="1", started="2026-11-01T00:00")
     assert (page.status, "Over quota (cores: 13 of 64 in use, 999 more requested)" in page.problems) == (422, True)
-    assert "Nothing was changed yet. Add anyway" in page.text
+    assert "Nothing was changed yet. Add anyway Cancel" in page.text
+    assert page.html.count("<button", page.html.index("<main")) == 2
+    cancelled = operator.send(page.form("/add/"), cancel=True)
+    assert (cancelled.status, cancelled.problems, cancelled.form("/add/").fields["vcpus"]) == (200, [], "999")
     page = operator.send(page.form("/add/"), confirmations=True)
     assert page.heading == "Resource i-9: big"
     assert rows(data, operator_audit)[-1].change == "resource.add (forced)"
@@ -230,11 +256,17 @@ def test_last_operator_cannot_lose_access_in_the_pages(
     operator: Operator, data: Path, path: str, verb: str, values: dict[str, str]
 ) -> None:
     before = rows(data, accounts), rows(data, tenants)
-    form = operator.get(f"/admin/{path}").form(f"/{verb}/")
-    page = operator.send(form, **values)
-    assert (page.status, "the last operator who can sign in" in page.text) == (422, True)
-    assert "confirmations" not in page.form(f"/{verb}/").boxes
-    assert operator.post(form.action, {**form.filled(**values), "confirmations": "on"}).status == 422
+    page = operator.get(f"/admin/{path}")
+    sent = page.form("/change/" if verb == "change" else "/sign-out/").fields
+    sent |= {"key": path.partition("key=")[2], **values}
+    for more in ({}, {"confirmations": "on"}):
+        rejected = Page(operator.post(f"/admin/{path.partition('/')[0]}/{verb}/", sent | more))
+        assert (rejected.status, "the last operator who can sign in" in rejected.text) == (422, True)
+        assert "confirmations" not in rejected.html
+    if verb != "change":
+        # It is refused before the question.
+        assert page.problems[0] == "This is not possible"
+        assert [form.action for form in page.forms] == ["/admin/sign-out/"]
     assert (rows(data, accounts), rows(data, tenants)) == before
 
 
@@ -318,6 +350,10 @@ def test_price_in_force_is_changed_only_on_confirmation(operator: Operator, data
     page = operator.send(operator.get(f"/admin/price/one/?key={key}").form("/change/"), price="9")
     assert page.status == 422
     assert "Changes the cost of" in page.problems[1]
+    assert page.problems[2] == "Price: 0.000385125 → 9"
+    assert "inert" in next(attributes for _, attributes in page.tags if attributes.get("id") == "entity-form")
+    cancelled = operator.send(page.form("/change/"), cancel=True)
+    assert (cancelled.status, cancelled.problems, cancelled.form("/change/").fields["price"]) == (200, [], "9")
     assert "price.change" not in {row.change for row in rows(data, operator_audit)}
     operator.send(page.form("/change/"), confirmations=True)
     assert rows(data, operator_audit)[-1].change == "price.change (forced)"
@@ -328,11 +364,31 @@ def test_price_in_force_is_changed_only_on_confirmation(operator: Operator, data
     [
         ("account/remove/?key=operator", "You are signed in with this account."),
         ("tenant/disable/?key=provider", "The account with which you are signed in belongs to it."),
-        ("price/remove/?key=image/gb/2025-01-01T00:00:00Z", "From now on no price applies, and nothing is billed"),
+        ("price/remove/?key=volume:ssd/gb/2026-11-01T00:00:00Z", "From now on the prices without a type apply"),
     ],
 )
 def test_confirmation_says_what_follows(operator: Operator, path: str, note: str) -> None:
+    operator.send(operator.get("/admin/account/add/").form("/add/"), **SECOND_OPERATOR)
+    price = {"kind": "volume", "unit": "gb", "type": "ssd", "price": "1", "from": "2026-11-01T00:00"}
+    operator.send(operator.get("/admin/price/add/").form("/add/"), **price)
     assert note in operator.get(f"/admin/{path}").text
+
+
+def test_removal_of_a_price_shows_its_effect_at_once_and_has_one_button(operator: Operator, data: Path) -> None:
+    page = operator.get("/admin/price/remove/?key=volume/gb/2026-01-01T00:00:00Z/hk-1")
+    assert page.status == 200
+    assert page.problems[0].startswith("Changes the cost of 1 hour from 2026-11-15 12:00 to now (UTC)")
+    assert "Costs up to the last full hour stay." in page.text
+    assert page.html.count("<button", page.html.index("<main")) == 1
+    operator.send(page.form("/remove/"), confirmations=True)
+    assert rows(data, operator_audit)[-1].change == "price.remove (forced)"
+
+
+def test_price_that_resources_need_is_refused_at_once(operator: Operator) -> None:
+    page = operator.get("/admin/price/remove/?key=image/gb/2025-01-01T00:00:00Z")
+    assert page.problems[0] == "This is not possible"
+    assert "need this price" in page.problems[1]
+    assert [form.action for form in page.forms] == ["/admin/sign-out/"]
 
 
 @pytest.mark.parametrize(

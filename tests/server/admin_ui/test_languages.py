@@ -120,7 +120,6 @@ REJECTED: list[tuple[str, str, dict[str, str]]] = [
     ("account/password/?key=demo", "password", {"password": "12", "password_again": "12"}),
     ("quota/one/?key=demo", "change", {"cores": "1"}),
     ("price/one/?key=volume/gb/2026-01-01T00:00:00Z/hk-1", "change", {"price": "9"}),
-    ("account/remove/?key=operator", "remove", {}),
     ("news/add/", "add", {"title": "一\u200b", "url": "9", "date": "9"}),
     ("tenant/add/", "add", {"name": "demo", "project": "9"}),
     ("account/one/?key=demo", "change", {"role": "operator"}),
@@ -135,7 +134,13 @@ def test_rejection_is_explained_in_chinese(chinese: Operator, path: str, verb: s
     form = chinese.get(f"/admin/{path}").form(f"/{verb}/")
     page = Page(chinese.post(form.action, form.fields | values))
     assert (page.status, bool(page.problems)) == (422, True)
-    assert page.problems[0].startswith(("未做任何更改", "请确认此更改"))
+    assert page.problems[0].startswith(("未做任何更改", "请确认此更改", "将改变"))
+    assert english_words(page) == set()
+
+
+def test_impossible_action_is_explained_in_chinese(chinese: Operator) -> None:
+    page = chinese.get("/admin/account/remove/?key=operator")
+    assert page.problems == ["无法执行此操作", "账户 operator 是最后一个可以登录的管理员，请先创建另一个"]
     assert english_words(page) == set()
 
 
@@ -186,11 +191,66 @@ def test_choice_works_without_session_and_wins_over_the_browser(transport: InPro
     assert (page.heading, page.forms[0].fields["next"]) == ("Sign in", "/admin/node/")
 
 
-def test_choice_after_a_rejected_change_returns_to_its_form(operator: Operator) -> None:
-    page = operator.send(operator.get("/admin/news/one/?key=1").form("/change/"), title="")
+def chosen_in_form(operator: Operator, page: Page, ending: str, language: str, **values: str | bool | None) -> Page:
+    """Press a button of the language on the result of a form, in which more was typed."""
+    (address,) = [
+        attributes["formaction"]
+        for tag, attributes in page.tags
+        if tag == "button" and attributes.get("form") == "entity-form" and attributes.get("lang") == language
+    ]
+    sent = page.form(ending).filled(**values, cancel=True)
+    reply = operator.post(address, sent)
+    assert reply.status == 307
+    return Page(operator.post(reply.header("location") or "", sent))
+
+
+@pytest.mark.parametrize(
+    ("path", "ending", "rejected", "typed"),
+    [
+        ("news/one/?key=1", "/change/", {"title": ""}, {"title": "typed", "url": "no"}),
+        ("tenant/add/", "/add/", {"name": "demo"}, {"name": "demo 2"}),
+        ("account/clear-throttle/?key=demo", "/clear-throttle/", {"address": "x"}, {"address": "y"}),
+    ],
+)
+def test_choice_after_a_rejected_form_keeps_what_is_typed(
+    operator: Operator, path: str, ending: str, rejected: dict[str, str], typed: dict[str, str]
+) -> None:
+    page = operator.send(operator.get(f"/admin/{path}").form(ending), **rejected)
     assert page.status == 422
-    page = operator.send(page.language_form, language="zh")
-    assert (page.status, page.heading.partition("：")[0]) == (200, "公告 1")
+    page = chosen_in_form(operator, page, ending, "zh", **typed)
+    assert (page.status, page.problems, page.root.get("lang")) == (200, [], "zh")
+    assert typed.items() <= page.form(ending).fields.items()
+    assert operator.get("/admin/").root.get("lang") == "zh"
+
+
+def test_choice_in_a_question_does_not_confirm_it(operator: Operator) -> None:
+    page = operator.send(operator.get("/admin/account/one/?key=demo").form("/change/"), role="operator")
+    page = chosen_in_form(operator, page, "/change/", "zh")
+    assert (page.status, page.problems, page.form("/change/").fields["role"]) == (200, [], "operator")
+    assert operator.get("/admin/account/one/?key=demo").form("/change/").fields["role"] == "tenant"
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "status"),
+    [
+        ("language=fr&form=/admin/tenant/add/", {}, 303),
+        ("language=zh&form=https://evil.example/", {}, 303),
+        ("language=zh&form=//evil.example/admin/tenant/add/", {}, 303),
+        ("language=zh&form=/admin/", {}, 303),
+        ("language=zh&form=/admin/tenant/add/%0d%0ax", {}, 303),
+        ("language=zh&form=/admin/tenant/add/", {"Origin": "https://evil.example"}, 403),
+    ],
+)
+def test_choice_for_an_invalid_form_goes_home(
+    operator: Operator, query: str, headers: dict[str, str], status: int
+) -> None:
+    reply = operator.post(f"{LANGUAGE}?{query}", {"name": "typed"}, **headers)
+    assert (reply.status, reply.header("location")) == (status, "/admin/" if status == 303 else None)
+
+
+def test_choice_for_a_form_without_session_goes_home(anonymous: Operator) -> None:
+    reply = anonymous.post(f"{LANGUAGE}?language=zh&form=/admin/tenant/add/", {"name": "typed"})
+    assert (reply.status, reply.header("location")) == (303, "/admin/")
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,18 @@ def test_quotas_domains_and_their_lists_are_linked(operator: Operator, data: Pat
     } <= set(page.links)
 
 
+def test_resources_and_urls_are_listed_with_links_for_adding(operator: Operator) -> None:
+    page = operator.get(DEMO)
+    assert panel(page, "resources").endswith("The first 10.")
+    assert len([each for each in page.links if each.startswith("/admin/resource/one/")]) == 10
+    assert "https://" in panel(page, "urls")
+    assert {"/admin/url/one/?key=url-d3m0l1nk", "/admin/url/?tenant=demo"} <= set(page.links)
+    for name in ("account", "resource", "domain", "url"):
+        assert page.links.count(f"/admin/{name}/add/?tenant=demo") == 1
+    assert {"/admin/tenant/disable/?key=demo", "/admin/audit/?subject=demo"} <= set(page.links)
+    assert "See also" not in page.text
+
+
 def test_a_new_tenant_has_empty_panels(operator: Operator) -> None:
     page = operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="new")
     assert "2026-11 so far 0.00 CNY" in panel(page, "costs")

@@ -23,7 +23,7 @@ PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
         ("resource/add/", ["Load balancer", "Floating IP", "RAM (MB)", "For instances"]),
         ("price/add/", ["Per GB of RAM", "Price (CNY per hour)"]),
         ("account/add/", ["Repeated password"]),
-        ("account/one/?key=demo", ["Unlock account"]),
+        ("account/clear-throttle/?key=demo", ["Unlock account"]),
         ("url/one/?key=url-d3m0l1nk", ["URL url-d3m0l1nk"]),
         ("news/one/?key=3", ["News item 3"]),
         ("resource/", ["Volume", "Security group"]),

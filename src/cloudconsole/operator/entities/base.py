@@ -191,6 +191,12 @@ class EntityType(EntityTraits):
         tx.connection.execute(delete(self.table).where(self._is(current)))
         return self._record_change(tx, "remove", key, self.record_of(current), None)
 
+    def check(self, tx: OperatorTransaction, verb: str, key: str) -> None:
+        """Reject what `disable` or `remove` would reject, without a change."""
+        current = self._require(tx, key)
+        disabled = {"disabled": True}
+        self._check(tx, current, None if verb == "remove" else self._changed_row(tx, self.record_of(current), disabled))
+
     def dependents(self, tx: OperatorTransaction, key: str) -> dict[str, int]:
         """Return how many entities of each type prevent the removal; types without any are omitted."""
         return count_references(tx, self.users, self._require(tx, key)["id"]) if self.users else {}

@@ -19,6 +19,11 @@ from cloudconsole.server.admin_ui.templating import (
     SIGN_OUT_PATH,
     SUGGEST_PATH,
     Renderer,
+    back_of,
+    key_of,
+    link,
+    parse_query,
+    redirect,
 )
 from cloudconsole.server.admin_ui.views.audit import AuditView
 from cloudconsole.server.admin_ui.views.create import CreateView
@@ -91,6 +96,7 @@ class AdminUi:
         for entity in ENTITY_TYPES:
             self.routes |= self._routes_of(entity)
         self._sign_in.pages = self.routes
+        self.routes = {path: {"GET": _route(_go_to_page), **methods} for path, methods in self.routes.items()}
 
     def _routes_of(self, entity: EntityType) -> Routes:
         base, one = f"{OPERATOR_PATH}{entity.name}/", DetailView(entity, self._context)
@@ -141,6 +147,15 @@ class AdminUi:
 
     def close(self) -> None:
         self._executor.close()
+
+
+async def _go_to_page(request: Request) -> Response:
+    """Redirect from an address that only accepts a form to the page that has it."""
+    entity, _, verb = request.path.removeprefix(OPERATOR_PATH).partition("/")
+    if verb != "change/":
+        return redirect(OPERATOR_PATH)
+    key = key_of(parse_query(request))
+    return redirect(link(f"{entity}/one/", key=key, back=back_of(request)) if key else link(f"{entity}/"))
 
 
 def _route(endpoint: Endpoint) -> Route:

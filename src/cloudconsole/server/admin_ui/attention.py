@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
+from sqlalchemy import Connection
+
 from cloudconsole.backends.openstack.config import EndpointState
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import ClientInfo
@@ -25,8 +27,10 @@ from cloudconsole.operator.attention import (
     upcoming_price_changes,
 )
 from cloudconsole.operator.audit import BACKUP
+from cloudconsole.operator.login_failures import locked_usernames
 from cloudconsole.operator.messages import Message, Term
 from cloudconsole.operator.near_quotas import NEAR_PERCENT, QuotaLevel, TenantNearQuota
+from cloudconsole.operator.tenant_overview import known_usernames
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.operator.unpriced_resources import UnpricedResources
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
@@ -78,6 +82,11 @@ class Attention(NamedTuple):
     """The time of kept figures."""
 
 
+class _Activity(NamedTuple):
+    logins: list[FailedLogins]
+    locked: list[str]
+
+
 class _StoreState(NamedTuple):
     scans: Scans
     price_changes: list[PriceChange]
@@ -103,14 +112,15 @@ class AttentionReader:
         self._scanner = StoreScanner()
 
     async def read(self, client: ClientInfo) -> Attention:
-        endpoints, (state, logins) = await asyncio.gather(self._endpoint_states(client), self._read_store())
+        endpoints, (state, activity) = await asyncio.gather(self._endpoint_states(client), self._read_store())
         now, facts = self._executor.now(), list[Label]()
         entries = [
             *_endpoint_entries(endpoints, facts),
             *_unpriced_entries(state.scans.unpriced),
             *self._certificate_entries(facts),
             *(self._backup_entries(state.backup_at, now, facts) if self._is_embedded else ()),
-            *self._login_entries(logins, now),
+            *_locked_entries(activity.locked),
+            *self._login_entries(activity.logins, now),
             *_quota_entries(state.scans.near_quota),
             *self._price_entries(state.price_changes),
         ]
@@ -121,15 +131,22 @@ class AttentionReader:
     async def _endpoint_states(self, client: ClientInfo) -> list[EndpointState]:
         return [] if self._check_endpoints is None else await self._check_endpoints(client)
 
-    async def _read_store(self) -> tuple[_StoreState, list[FailedLogins]]:
-        since = self._executor.now() - FAILED_LOGIN_SECONDS
+    async def _read_store(self) -> tuple[_StoreState, _Activity]:
         state = await self._executor.read(self._store_state)
-        logins = await self._executor.read_activity(
-            lambda connection: [
-                failed_logins(connection, event + LOGIN_REJECTED, since) for event in (OPERATOR_LOGIN, LOGIN)
-            ]
+        activity = await self._executor.read_activity(self._activity)
+        # Users of identity services have no account here that could be unlocked.
+        if activity.locked:
+            accounts = await self._executor.read(lambda tx: known_usernames(tx, activity.locked))
+            activity = activity._replace(locked=[name for name in activity.locked if name in accounts])
+        return state, activity
+
+    def _activity(self, connection: Connection) -> _Activity:
+        now = self._executor.now()
+        logins = (
+            failed_logins(connection, event + LOGIN_REJECTED, now - FAILED_LOGIN_SECONDS)
+            for event in (OPERATOR_LOGIN, LOGIN)
         )
-        return state, [each for each in logins if each is not None]
+        return _Activity([each for each in logins if each is not None], locked_usernames(connection, now))
 
     def _store_state(self, tx: OperatorTransaction) -> _StoreState:
         backup_at = last_backup(tx) if self._is_embedded else None
@@ -261,6 +278,18 @@ def _endpoint_entries(states: Iterable[EndpointState], facts: list[Label]) -> It
             failure=_FAILURES[state.failure],
         )
         yield Entry("danger", text, command="cloudconsole doctor")
+
+
+def _locked_entries(usernames: list[str]) -> Iterator[Entry]:
+    if not usernames:
+        return
+    text = Message(
+        "Accounts locked by failed sign-ins, each for a few minutes: {count}",
+        "因登录失败而被锁定数分钟的账户：{count} 个",
+        count=f"{len(usernames):,}",
+    )
+    details = tuple(Detail(name, link("account/one/", key=name)) for name in usernames[:MAX_DETAILS])
+    yield Entry("warning", text, details=details)
 
 
 def _unpriced_entries(unpriced: list[UnpricedResources]) -> Iterator[Entry]:

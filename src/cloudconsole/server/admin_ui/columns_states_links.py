@@ -20,6 +20,8 @@ from cloudconsole.server.admin_ui.templating import link
 from cloudconsole.spec.i18n import Text
 
 IN_FORCE: Final = "in force"
+LOCKED: Final = "locked"
+"""State of an account with too many failed sign-ins; unlike the others, in the activity database."""
 
 
 class Column(NamedTuple):
@@ -130,14 +132,10 @@ def related_links_for(entity: EntityType, key: str, record: Record, translation:
     links: list[tuple[Label, str]] = []
     if translation is not None:
         links.append((_THE_OTHER_LANGUAGE[record["language"]], link("news/one/", key=translation)))
-    if entity.name == "tenant":
-        links.append((_ITS_QUOTAS, link("quota/one/", key=key)))
     if entity.name == "quota":
         links.append((_THE_TENANT, link("tenant/one/", key=key)))
-    if entity.name in ("tenant", "quota"):
-        links += [(label, link(f"{name}/", tenant=key)) for name, label in _OF_TENANTS.items()]
     if entity.name == "node":
-        links += [(_OF_TENANTS["resource"], link("resource/", node=key)), (_ITS_PRICES, link("price/", node=key))]
+        links += [(_ITS_RESOURCES, link("resource/", node=key)), (_ITS_PRICES, link("price/", node=key))]
     for name in ("tenant", "node"):
         if entity.name not in (name, "quota") and record.get(name) is not None:
             one = ENTITIES[name].one
@@ -148,19 +146,13 @@ def related_links_for(entity: EntityType, key: str, record: Record, translation:
         links.append((_ITS_SIGN_INS, link("audit/", log="access", actor=key)))
         if record["role"] == "operator":
             links.append((_ITS_CHANGES, link("audit/", actor=f"{ACTOR_PREFIX}{key}")))
-    # Those of a tenant include its quotas, which have its name.
-    change = None if entity.name in ("tenant", "quota") else f"{entity.name}."
+    # Those of quotas include changes of their tenant, whose name they have.
+    change = None if entity.name == "quota" else f"{entity.name}."
     return [*links, (_CHANGES_TO_IT, link("audit/", subject=key, change=change))]
 
 
-_ITS_QUOTAS: Final = Text("Quotas", "配额")
 _THE_TENANT: Final = Text("Tenant", "所属租户")
-_OF_TENANTS: Final = {
-    "account": Text("Accounts", "账户"),
-    "resource": Text("Resources", "资源"),
-    "domain": Text("Domains", "加速域名"),
-    "url": Text("URLs", "常用 URL"),
-}
+_ITS_RESOURCES: Final = Text("Resources", "资源")
 _ITS_PRICES: Final = Text("Prices", "价格")
 _ITS_SIGN_INS: Final = Text("Sign-ins", "登录记录")
 _ITS_CHANGES: Final = Text("Changes made by this account", "此账户的操作")

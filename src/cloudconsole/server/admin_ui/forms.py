@@ -191,6 +191,8 @@ def _within(en: str, zh: str, place: object, problem: str) -> Label:
 Fields = Mapping[str, str]
 Values = dict[str, Any]
 
+CANCEL: Final = "cancel"
+"""Button that changes nothing and shows the form as it was typed."""
 SEEN: Final = "seen"
 """Hidden field with the fingerprint of the displayed record."""
 _RECORD: Final = "*"
@@ -305,17 +307,34 @@ def merged_fields(controls: Sequence[FormField], fields: Fields, record: Record,
     for field, typed in zip(record_fields(controls, record, zone), typed_fields, strict=True):
         is_edited = field.definition.name in edited and typed.text != field.text
         has_changed = marks.get(field.definition.name) != _mark(field.text)
-        current = Message(*_CURRENT_VALUE, value=_current_value(field))
+        current = Message(*_CURRENT_VALUE, value=shown_value(field))
         conflict: Label = current if is_edited else _CHANGED_BY_OTHERS
         text = typed.text if is_edited else field.text
         merged.append(field._replace(text=text, conflict=conflict if has_changed else ""))
     return merged
 
 
-def _current_value(field: BoundField) -> object:
+def shown_value(field: BoundField) -> Label:
     if field.definition.kind == "limit" and field.is_unlimited:
         return _UNLIMITED
     return choice_name(field.text, field.definition.name) or _NONE
+
+
+class FieldChange(NamedTuple):
+    """A changed field; one of an entity that was added or removed has one value only."""
+
+    label: Label
+    before: Label | None
+    after: Label | None
+
+
+def field_changes(before: Iterable[BoundField], after: Iterable[BoundField]) -> list[FieldChange]:
+    """Return how the texts of the same fields differ."""
+    return [
+        FieldChange(old.definition.label, shown_value(old), shown_value(new))
+        for old, new in zip(before, after, strict=True)
+        if old.text != new.text
+    ]
 
 
 def _marks(fields: Fields) -> dict[str, str]:

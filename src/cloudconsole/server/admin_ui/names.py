@@ -1,7 +1,7 @@
 """Names of entity types, kinds, units, states and changes in both languages."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cloudconsole.operator.entities import EntityType
 from cloudconsole.operator.messages import Message, Term, TermGroup
@@ -111,6 +111,7 @@ STATES: Final[Mapping[str, Text]] = {
     "enabled": Text("enabled", "已启用"),
     "ended": Text("ended", "已结束"),
     "in force": Text("in force", "生效中"),
+    "locked": Text("locked", "已锁定"),
     "published": Text("published", "已发布"),
     "replaced": Text("replaced", "已被取代"),
     "running": Text("running", "运行中"),
@@ -181,7 +182,7 @@ def term_name(term: Term, language: Language) -> str:
     return str(term._replace(word=word))
 
 
-def choice_name(value: object, field: str) -> object:
+def choice_name(value: Any, field: str) -> Any:
     """Return `Load balancer` for `loadbalance`; other values unchanged."""
     return CHOICES.get(field, {}).get(value, value) if isinstance(value, str) else value
 

@@ -64,6 +64,7 @@ def _network(text: str) -> str | None:
 
 ENDED: Final = "ended"
 """State of an ended resource."""
+UNLOCK: Final = "clear-throttle"
 
 
 class ActionRequest(NamedTuple):
@@ -126,6 +127,10 @@ _DESCRIPTIONS: Final[Mapping[tuple[str, str], Text]] = {
     ),
     ("resource", "end"): Text(
         "It counts in the hour of its end, and in no later one.", "资源在结束所在的小时仍计费，之后不再计费。"
+    ),
+    ("price", "remove"): Text(
+        "The price is permanently deleted. Costs up to the last full hour stay.",
+        "该价格将被永久删除，此前整点已产生的费用仍会保留。",
     ),
     ("quota", "reset"): Text("All its limits become those of a new tenant.", "所有配额将恢复为新租户的默认值。"),
 }
@@ -201,7 +206,7 @@ _OF_ACCOUNTS: Final = (
     ),
     RowAction(
         ACCOUNTS,
-        "clear-throttle",
+        UNLOCK,
         Text("Unlock account", "解除锁定"),
         Text(
             "Its failed sign-ins are cleared, so that it can sign in without waiting.",

@@ -1,7 +1,7 @@
 """Operator sessions, sign-in and sign-out."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -248,6 +248,9 @@ class SignInView:
 
     async def choose_language(self, request: Request) -> Response:
         """Store the language in a cookie, with or without a session, and return to the page."""
+        query = parse_query(request)
+        if query.get("form") and await self._sessions.find(request) is not None:
+            return await self._choose_for_form(request, query)
         body = await read_body(request, self._authenticator.settings.max_body + MAX_SEALED)
         media_type(request, (FORM,))
         check_origin(request)
@@ -261,6 +264,16 @@ class SignInView:
         response = self._form(request, onward, problem=UNSAVED, sealed=sealed, language=language)
         response.headers = [*response.headers, *headers]
         return response
+
+    async def _choose_for_form(self, request: Request, query: Mapping[str, str]) -> Response:
+        """Let the browser send the form to its own address, which shows it as it was typed."""
+        await read_body(request, MAX_FORM)
+        check_origin(request)
+        chosen, address = query.get("language"), query["form"]
+        if not is_language(chosen) or not (_is_plain(address) and address.partition("?")[0] in self.restores):
+            return redirect(OPERATOR_PATH)
+        headers = cookie_headers(language_cookie(chosen, secure=request.secure))
+        return redirect(address, headers, status=307)
 
     def send_there(self, request: Request, error: LoginRequired) -> Response:
         """Show a client without a session the sign-in page, which carries its form or says that it was lost."""
@@ -314,9 +327,12 @@ class SignInView:
     def _onward(self, url: str, *, is_sign_in_allowed: bool = False) -> str:
         """Return the URL if it is a page of this UI, otherwise the home page."""
         path = url.partition("?")[0]
-        is_plain = url.isascii() and url.isprintable() and " " not in url and len(url) <= _MAX_NEXT
         is_page = "GET" in self.pages.get(path, {}) and (is_sign_in_allowed or path != SIGN_IN_PATH)
-        return url if is_plain and is_page else OPERATOR_PATH
+        return url if _is_plain(url) and is_page else OPERATOR_PATH
+
+
+def _is_plain(url: str) -> bool:
+    return url.isascii() and url.isprintable() and " " not in url and len(url) <= _MAX_NEXT
 
 
 def _message(error: ApiError) -> Label:

@@ -266,9 +266,9 @@ def notice_in(zone: tzinfo, text: str) -> str | None:
     return f"{moment:%Y-%m-%d %H:%M:%S}" + ("" if offset == "+0000" else f" {offset[:3]}:{offset[3:5]}")
 
 
-def redirect(location: str, headers: HeaderList | None = None) -> Response:
-    """Redirect with 303, so that the client uses GET."""
-    return Response(303, headers=[(b"location", location.encode("ascii")), *(headers or [])])
+def redirect(location: str, headers: HeaderList | None = None, status: int = 303) -> Response:
+    """Redirect; with the default status the client uses GET."""
+    return Response(status, headers=[(b"location", location.encode("ascii")), *(headers or [])])
 
 
 MAX_QUERY: Final = 8192

@@ -8,7 +8,9 @@ const LANGUAGE_KEY = "language";
 const SENT_KEY = "cloudconsole.language-sent";
 
 const languages = document.querySelector(".language-choice");
-languages.addEventListener("submit", (event) => storage.write(LANGUAGE_KEY, event.submitter.value));
+languages.addEventListener("click", ({ target }) => {
+  if (target.value) storage.write(LANGUAGE_KEY, target.value);
+});
 followChoice();
 
 const themes = [...document.querySelectorAll(".theme-choice button")];

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import tzinfo
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -19,7 +19,7 @@ from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.tenant_overview import known_usernames, usernames_of
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
-from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
+from cloudconsole.server.admin_ui.forms import BoundField, FieldChange, Problems, form_problems
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of
 from cloudconsole.server.admin_ui.messages import MESSAGES
@@ -156,14 +156,6 @@ class AuditView:
 def _text_of(control: FormField, query: Mapping[str, str]) -> str:
     """Return the text of a filter; a switch that is off has none."""
     return query.get(control.name, "") if control.kind == "switch" else submitted_value(control, query)
-
-
-class FieldChange(NamedTuple):
-    """A field of a changed entity; one that was added or removed has one value only."""
-
-    label: Label
-    before: Label | None
-    after: Label | None
 
 
 def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record]:

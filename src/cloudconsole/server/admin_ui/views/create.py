@@ -13,6 +13,7 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, create_fields
 from cloudconsole.server.admin_ui.forms import (
+    CANCEL,
     RESTORED_FORM,
     STALE_FORM,
     BoundField,
@@ -98,6 +99,8 @@ class CreateView:
         posted = await context.sessions.receive(request)
         if not posted.is_current:
             return await self._again(request, posted, submitted_texts(STALE_FORM), 403)
+        if CANCEL in posted.fields:
+            return await self._again(request, posted, Problems(), 200)
         previews = is_preview(self._entity, posted.fields)
         try:
             done = await context.executor.write(partial(self._add, posted, previews=previews))

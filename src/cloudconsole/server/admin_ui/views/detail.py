@@ -3,17 +3,22 @@
 from functools import partial
 from typing import Final, NamedTuple
 
+from sqlalchemy import Connection
+
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import NEWS, PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, PRICES, QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
 from cloudconsole.operator.entities.prices import is_in_force
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.login_failures import LoginFailures, login_failures_of
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.quota_check import quota_usage_of
 from cloudconsole.operator.renames import renamed_to
 from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.operator.tenant_overview import accesses_of
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import (
+    LOCKED,
     add_links_for,
     column_of,
     price_states,
@@ -22,10 +27,12 @@ from cloudconsole.server.admin_ui.columns_states_links import (
 )
 from cloudconsole.server.admin_ui.fields import FormField, edit_fields
 from cloudconsole.server.admin_ui.forms import (
+    CANCEL,
     RESTORED_FORM,
     STALE_FORM,
     Problems,
     edit_values,
+    field_changes,
     form_problems,
     is_stale,
     merged_fields,
@@ -39,7 +46,7 @@ from cloudconsole.server.admin_ui.messages import MESSAGES
 from cloudconsole.server.admin_ui.names import DONE, NOTHING_TO_CHANGE
 from cloudconsole.server.admin_ui.page_services import PageServices, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.quota_usage import QuotaUsage, quota_usages
-from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
+from cloudconsole.server.admin_ui.row_actions import ENDED, UNLOCK, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import back_of, key_of, link, parse_query
 from cloudconsole.server.admin_ui.tenant_panels import read_tenant_panels
@@ -92,6 +99,11 @@ class LoadedRecord(NamedTuple):
     """Key of the same news in the other language."""
 
 
+class AccountActivity(NamedTuple):
+    last_login: str | None
+    failures: LoginFailures
+
+
 class DetailView:
     def __init__(self, entity: EntityType, context: PageServices) -> None:
         self._entity = entity
@@ -108,6 +120,8 @@ class DetailView:
         again = partial(self._page, request, posted.visit, key, posted)
         if not posted.is_current:
             return await again(submitted_texts(STALE_FORM), 403)
+        if CANCEL in posted.fields:
+            return await again(Problems(), 200)
         previews = is_preview(self._entity, posted.fields)
         try:
             done = await context.executor.write(partial(self._change, posted, key, previews=previews))
@@ -169,6 +183,9 @@ class DetailView:
             fields = merged_fields(controls, posted.fields, record, zone)
         elif posted is not None:
             fields = submitted_fields(controls, posted.fields, problems)
+        changes = field_changes(record_fields(controls, record, zone), fields) if problems.confirmations else []
+        activity = await self._account_activity(key) if entity is ACCOUNTS else None
+        is_locked = activity is not None and activity.failures.is_locked
         is_fixed = "change" not in entity.verbs or (entity is RESOURCES and found.state == ENDED)
         return self._context.noticed_page(
             "detail.html",
@@ -178,7 +195,8 @@ class DetailView:
             entity=entity,
             key=key,
             record=record,
-            state=found.state,
+            state=found.state or (LOCKED if is_locked else None),
+            activity=activity,
             facts=[
                 column_of(entity, given)
                 for given in entity.inputs()
@@ -193,16 +211,32 @@ class DetailView:
                 for field in fields
             ],
             seen=seen,
-            row_actions=[action for action in row_actions_for(entity) if action.applies_to(record, found.state)],
+            row_actions=[
+                action
+                for action in row_actions_for(entity)
+                if action.applies_to(record, found.state)
+                and (action.verb != UNLOCK or (activity is not None and activity.failures.number))
+            ],
             additions=add_links_for(entity, key, record, found.translation),
             tenant=await read_tenant_panels(self._context, key, record) if entity is TENANTS else None,
-            related=related_links_for(entity, key, record, found.translation),
+            related=[] if entity is TENANTS else related_links_for(entity, key, record, found.translation),
             problems=problems,
+            changes=changes,
             is_stale=status == CONFLICT,
             suggestions=found.suggestions,
             preview=preview,
             panel=found.panel,
         )
+
+    async def _account_activity(self, username: str) -> AccountActivity:
+        now = self._context.executor.now()
+
+        def read(connection: Connection) -> AccountActivity:
+            failures = login_failures_of(connection, [username], now)
+            last_login = accesses_of(connection, [username]).last_logins.get(username)
+            return AccountActivity(last_login, failures.get(username, LoginFailures()))
+
+        return await self._context.executor.read_activity(read)
 
     def _read(self, key: str, tx: OperatorTransaction) -> LoadedRecord:
         entity = self._entity

@@ -1,19 +1,21 @@
 """List page: search, order, keyset pagination, and download of what was found."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import NEWS, PRICES, QUOTAS, EntityType
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, PRICES, QUOTAS, EntityType
 from cloudconsole.operator.entities.fields_and_filters import Filter
 from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.login_failures import login_failures_of
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.rows_and_records import Record, json_text
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import (
+    LOCKED,
     Column,
     columns_of,
     listed_state,
@@ -116,6 +118,8 @@ class ListView:
             listed = await self._context.executor.read(partial(self._read, search, after, before))
         except OperatorError as error:
             problems = form_problems(error, self._controls)
+        if self._entity is ACCOUNTS:
+            listed = listed._replace(rows=await self._with_locks(listed.rows))
         rows, order = listed.rows, None if search.order == self._default_order else search.order
         sort = str(order) if order and order.field in self._entity.sort_fields() else ""
         is_first = not listed.has_previous if rows else after is before is None
@@ -147,6 +151,15 @@ class ListView:
             problems=problems,
             suggestions=listed.suggestions,
         )
+
+    async def _with_locks(self, rows: Sequence[ListRow]) -> tuple[ListRow, ...]:
+        """Return accounts with the state of the locked ones."""
+        usernames, now = [row.key for row in rows], self._context.executor.now()
+        failures = await self._context.executor.read_activity(
+            lambda connection: login_failures_of(connection, usernames, now)
+        )
+        locked = {username for username, each in failures.items() if each.is_locked}
+        return tuple(row._replace(state=row.state or (LOCKED if row.key in locked else None)) for row in rows)
 
     def _search_in(self, query: Mapping[str, str]) -> Search:
         texts = {name: text for name in self._filters if (text := query.get(name, "").strip())}

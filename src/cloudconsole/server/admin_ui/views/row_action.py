@@ -1,13 +1,15 @@
 """Confirmation page of a row action, and the entities that prevent a removal."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.operator.entities import ACCOUNTS, PRICES, TENANTS, EntityType
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import OperatorError, OverridableError
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.forms import (
+    CANCEL,
     RESTORED_FORM,
     STALE_FORM,
     Problems,
@@ -59,6 +61,17 @@ def notes_on(tx: OperatorTransaction, action: RowAction, key: str, username: str
     return []
 
 
+def rejection_of(tx: OperatorTransaction, action: RowAction, key: str) -> OperatorError | None:
+    """Return why the action is rejected now, or rejected unless forced."""
+    if action.verb not in {"disable", "remove"} & action.entity.overridable:
+        return None
+    try:
+        action.entity.check(replace(tx, keeps_operator=True), action.verb, key)
+    except OperatorError as error:
+        return error
+    return None
+
+
 class RowActionView:
     def __init__(self, action: RowAction, context: PageServices) -> None:
         self._action = action
@@ -74,6 +87,8 @@ class RowActionView:
         key = key_of(posted.fields)
         if not posted.is_current:
             return await self._page(request, posted.visit, key, posted, submitted_texts(STALE_FORM), 403)
+        if CANCEL in posted.fields:
+            return await self._page(request, posted.visit, key, posted, status=200)
         order = ActionRequest(posted.visit.session, key, posted.fields, posted.confirmations)
         try:
             done = await context.executor.write(partial(action.run, context.executor, order))
@@ -99,16 +114,19 @@ class RowActionView:
         problems: Problems | None = None,
         status: int = 200,
     ) -> Response:
-        action, problems = self._action, problems or Problems()
+        action = self._action
 
-        def read(tx: OperatorTransaction) -> tuple[Record, list[Dependents], list[Label]]:
+        def read(tx: OperatorTransaction) -> tuple[Record, list[Dependents], list[Label], OperatorError | None]:
             record, notes = action.entity.show(tx, key), notes_on(tx, action, key, visit.username)
-            return record, dependents_of(tx, action.entity, key) if action.verb == "remove" else [], notes
+            dependents = dependents_of(tx, action.entity, key) if action.verb == "remove" else []
+            return record, dependents, notes, None if dependents else rejection_of(tx, action, key)
 
         try:
-            record, dependents, notes = await self._context.executor.read(read)
+            record, dependents, notes, rejection = await self._context.executor.read(read)
         except OperatorError as missing:
             return await self._context.entity_not_found(request, visit, action.entity, key, missing.message)
+        if problems is None:
+            problems = Problems() if rejection is None else form_problems(rejection, action.fields)
         fields = blank_fields(action.fields)
         if posted is not None:
             fields = submitted_fields(action.fields, posted.fields, problems)
@@ -124,6 +142,8 @@ class RowActionView:
             problems=problems,
             suggestions={},
             dependents=dependents,
-            notes=notes,
+            # A question says what follows, too.
+            notes=[] if problems.confirmations else notes,
+            is_impossible=rejection is not None and not isinstance(rejection, OverridableError),
             may_be_disabled="disable" in action.entity.verbs and not record.get("disabled"),
         )
