@@ -88,6 +88,16 @@ def test_curl_commands_print_the_data(browser: ConsoleBrowser, client: Console, 
     assert list(tmp_path.iterdir()) == [], "the cookies are removed"
 
 
+def test_curl_commands_stop_after_a_failed_login(browser: ConsoleBrowser, tmp_path: Path) -> None:
+    page = browser.open_signed_in()
+    command = open_commands(page, "Quotas")["curl"]
+    done = subprocess.run(["sh", "-c", command], input="wrong\n", cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert '"invalid_credentials"' in done.stderr
+    assert done.stderr.endswith("\n")
+    assert run(["sh", "-c", command], tmp_path).endswith("}\n")
+
+
 def test_cli_commands_print_the_data(browser: ConsoleBrowser, client: Console, tmp_path: Path) -> None:
     for commands, action, fields in all_commands(browser.open_signed_in()):
         command = commands["CLI"]

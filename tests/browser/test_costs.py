@@ -184,7 +184,7 @@ def test_twelve_months_are_bars_and_a_table(browser: ConsoleBrowser, client: Con
     history.get_by_text("Show as a table").click()
     amounts = [Decimal(bill["total"]) for bill in reversed(bills)]
     assert [row[1:] for row in table(history)] == [[f"{amount:,f}"] for amount in amounts]
-    heights = [bar.bounding_box() or {"height": 0} for bar in history.locator(".bar").all()]
+    heights = [bar.bounding_box() or {"height": 0} for bar in history.locator(".bar:not(.forecast)").all()]
     order = sorted(range(12), key=lambda number: heights[number]["height"])
     assert [amounts[11 - number] for number in order] == sorted(amounts)
 
@@ -227,6 +227,49 @@ def test_search_group_and_month_are_in_the_url(browser: ConsoleBrowser) -> None:
     expect(page.get_by_role("button", name="September 2026:")).to_have_attribute("aria-pressed", "true")
     breakdown.get_by_label("Search").fill("no such resource")
     expect(breakdown.get_by_text("Nothing matches.")).to_be_visible()
+
+
+def test_back_and_forward_return_to_month_group_and_kind(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs")
+    breakdown = panel(page, "Monthly breakdown")
+    month = breakdown.get_by_label("Month")
+    start = page.evaluate("history.length")
+    page.get_by_role("button", name="October 2026:").click()
+    expect(breakdown.get_by_text("Costs of October 2026 in CNY")).to_be_visible()
+    # The same month again is no step.
+    page.get_by_role("button", name="October 2026:").click()
+    breakdown.get_by_role("radio", name="By node").check(force=True)
+    breakdown.get_by_role("radio", name="By kind").check(force=True)
+    breakdown.get_by_role("button", name="Volumes").click()
+    expect(breakdown.get_by_role("radio", name="By resource")).to_be_checked()
+    breakdown.get_by_label("Search").fill("DATA")
+    expect(breakdown.get_by_text("Found: 2 of")).to_be_visible()
+    page.wait_for_url("**search=DATA")
+    assert page.evaluate("history.length") == start + 4
+    page.evaluate("document.querySelector('main h1').dataset.mark = 'kept'")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.go_back()
+    expect(breakdown.get_by_role("radio", name="By kind")).to_be_checked()
+    expect(breakdown.get_by_role("button", name="Remove filter")).to_have_count(0)
+    expect(breakdown.get_by_label("Search")).to_have_value("")
+    page.go_back()
+    expect(breakdown.get_by_role("radio", name="By node")).to_be_checked()
+    expect(breakdown.locator(".by-node")).to_be_visible()
+    page.go_back()
+    expect(breakdown.get_by_role("radio", name="By kind")).to_be_checked()
+    assert requests == []
+    page.go_back()
+    expect(month).to_have_value("2026-11")
+    expect(breakdown.get_by_text("Costs of November 2026 in CNY")).to_be_visible()
+    expect(page.get_by_role("button", name="November 2026 so far:")).to_have_attribute("aria-pressed", "true")
+    for _ in range(4):
+        page.go_forward()
+    expect(breakdown.get_by_text("Costs of October 2026 in CNY")).to_be_visible()
+    expect(breakdown.get_by_role("button", name="Remove filter Kind: Volumes")).to_be_visible()
+    expect(breakdown.get_by_label("Search")).to_have_value("DATA")
+    # All of this without loading the page again.
+    expect(page.locator("main h1")).to_have_attribute("data-mark", "kept")
 
 
 @pytest.mark.parametrize("month", ["2026-13", "1969-12", "9999-01", "x", "2026-10-01"])
@@ -408,7 +451,7 @@ def test_the_months_show_corrections_apart(browser: ConsoleBrowser) -> None:
     ]:
         expect(history.locator(f"[data-month='{month}'] .visually-hidden")).to_have_text(text)
     bars = "each => [each.style.height, each.firstChild?.className, each.firstChild?.style.height]"
-    shown = [each.evaluate(bars) for each in history.locator(".bar").all()]
+    shown = [each.evaluate(bars) for each in history.locator(".bar:not(.forecast)").all()]
     # Of 12.50 in a scale up to 15; the credit is what is missing to the usage.
     assert [part for _, part, _ in shown] == [None, "correction", "credit"]
     assert [part for *_, part in shown[1:]] == ["20%", "20%"]
@@ -505,6 +548,82 @@ def test_of_two_months_the_last_one_chosen_is_shown(browser: ConsoleBrowser) -> 
     expect(breakdown.get_by_text("Costs of September 2026 in CNY")).to_be_visible()
 
 
+def test_a_month_is_shown_although_the_one_before_fails(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/nowhere")
+
+    def fail(route: Route) -> None:
+        fields: Any = route.request.post_data_json if route.request.method == "POST" else {}
+        if fields.get("start_at") == "2026-09-01":
+            route.fulfill(status=502, body="")
+        else:
+            route.fallback()
+
+    page.route("**/api/", fail)
+    page.goto("/#/costs?month=2026-10")
+    wait_until_loaded(page)
+    expect(page.locator(".breakdown-table tbody tr")).to_have_count(3)
+    expect(page.locator(".change, .error-box")).to_have_count(0)
+
+
+def test_a_refresh_loads_all_panels_and_keeps_what_is_chosen(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs?month=2026-10")
+    expect(page.get_by_text("As of")).to_have_count(1)
+    page.get_by_label("By node").check(force=True)
+    page.get_by_label("Search").fill("hk")
+    page.wait_for_url("**search=hk")
+    page.get_by_text("Show as a table").click()
+    actions: list[Any] = []
+    page.on("request", lambda request: actions.append((request.post_data_json or {}).get("action")))
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.get_by_role("status").get_by_text("Page refreshed.")).to_be_attached()
+    wait_until_loaded(page)
+    assert sorted(set(actions)) == sorted({*SECTIONS, "GetConsumptionsEstimated"} - {"GetCostExport"})
+    expect(page.get_by_label("By node")).to_be_checked()
+    expect(page.get_by_label("Search")).to_have_value("hk")
+    expect(page.get_by_label("Month", exact=True)).to_have_value("2026-10")
+    expect(page.locator(".cost-table")).to_have_attribute("open", "")
+
+
+def test_during_an_outage_the_month_that_was_loaded_last_stays(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/costs?month=2026-10")
+    page.get_by_role("link", name="Domains").click()
+    wait_until_loaded(page)
+    page.route("**/api/", lambda route: route.abort())
+    page.goto("/#/costs?month=2026-10")
+    expect(page.locator(".shell-outage").get_by_role("alert")).to_be_visible()
+    expect(page.get_by_text("Not loaded")).to_have_count(0)
+    expect(page.locator(".breakdown-table caption")).to_contain_text("Costs of October 2026 in CNY")
+    # Another month has not been loaded.
+    page.get_by_label("Month", exact=True).select_option("2026-09")
+    expect(page.get_by_text("Not loaded")).to_have_count(1)
+
+
+def test_the_forecast_of_the_current_month_is_outlined(browser: ConsoleBrowser, client: Console) -> None:
+    page = browser.open_signed_in("/#/costs")
+    forecast = client.forecast()
+    assert forecast.so_far is not None
+    assert forecast.total is not None
+    chart = page.locator(".cost-chart")
+    expect(chart.locator(".readout")).to_contain_text(f"November 2026 so far: {rounded(forecast.so_far)}")
+    expect(chart.locator(".readout")).to_contain_text(f"Forecast for the month {rounded(forecast.total)}")
+    outline, bar = (
+        chart.locator("li").last.locator(selector).bounding_box() for selector in (".forecast", ".bar:not(.forecast)")
+    )
+    assert outline
+    assert bar
+    assert outline["height"] / bar["height"] == pytest.approx(float(forecast.total / forecast.so_far), rel=0.02)
+    expect(chart.locator(".forecast")).to_have_count(1)
+    chart.get_by_role("button", name="October 2026:").hover()
+    expect(chart.locator(".readout")).not_to_contain_text("Forecast")
+    # Its own panel says that it failed.
+    browser.console.fault("internal_error", call="GetForecast")
+    page.goto("/#/nowhere")
+    page.goto("/#/costs")
+    wait_until_loaded(page)
+    expect(chart.locator(".forecast")).to_have_count(0)
+    expect(panel(page, "Last twelve months").get_by_role("alert")).to_have_count(0)
+
+
 @pytest.mark.parametrize(("format_name", "name"), [("csv", "costs-2026-10.csv"), ("focus", "costs-2026-10-focus.csv")])
 def test_a_download_is_the_export_of_the_command_line(
     browser: ConsoleBrowser, tmp_path: Path, format_name: str, name: str
@@ -544,6 +663,18 @@ def test_lines_of_a_file_are_those_of_the_command_line(browser: ConsoleBrowser) 
         *("", "plain", "a,b", 'say "x"', "two\nlines", "two\r\nlines", "\r", "数据库", "a;b", "'quoted'", "\ufeff=1"),
         *("=1+1", "+1", "-1", "-1.5e3", "-x", "@SUM(A1)", "＝1", "＋1", "－1", "＠x", "\t=1", " =1", "\u3000=1"),
         *("\x1c=1", "\x85=1", "\xa0=1", "\u200b=1", "\n", "1e5", "-1\n", "--1", "0x1"),
+        *(
+            "a;=1",
+            "a; =1;-2;b",
+            'a;"=1;',
+            "a;-2",
+            "a;-x",
+            "-1;b",
+            "a\t@x\t-1",
+            "a\n=1",
+            "a;\u3000＝1",
+        ),
+        *("hk;ov", ";", "=;="),
     ]
     page = browser.open(bypass_csp=True)
     serve_modules(page)

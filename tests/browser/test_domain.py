@@ -28,6 +28,11 @@ STRUCTURED = ["cacheBehaviors", "visitControlRules"]
 WITHOUT_HINT = 2
 """Fields whose label says all: domain name and acceleration."""
 CHINESE = {"Deployed": "已部署", "Disabled": "已停用", "web": "网页", "download": "下载"}
+AREAS = {
+    "cn": ("Mainland China", "中国内地"),
+    "hk": ("Hong Kong, China", "中国香港"),
+    "ov": ("Outside China", "海外"),
+}
 ENGLISH = {"web": "Web", "download": "Download"}
 
 
@@ -58,7 +63,8 @@ def test_every_field_matches_the_api(browser: ConsoleBrowser, client: Console, d
     for field in TEXTS:
         assert value(page, field) == words.get(domain[field], domain[field] or none), field
     assert value(page, "enabled").split()[-1] == (enabled if domain["enabled"] == "true" else disabled)
-    assert page.locator("[data-field=serviceAreas] li").all_inner_texts() == domain["serviceAreas"].split(";")
+    areas = [AREAS[code][locale == "zh-CN"] for code in domain["serviceAreas"].split(";")]
+    assert page.locator("[data-field=serviceAreas] li").all_inner_texts() == areas
     assert page.locator("[data-field=cname] code").inner_text() == domain["cname"]
     origin = domain["originConfig"]
     assert page.locator("[data-field=originIps] li").all_inner_texts() == origin["originIps"]
@@ -315,7 +321,7 @@ def test_any_json_structure_is_shown_as_text(browser: ConsoleBrowser) -> None:
 def test_a_failed_request_can_be_retried_with_the_same_id(browser: ConsoleBrowser) -> None:
     browser.console.fault("internal_error", call="GetDomainDetail")
     page = domain_page(browser, f"/{MINIMAL}")
-    expect(page.get_by_text("Report request ID")).to_be_visible()
+    expect(page.locator(".shell-outage").get_by_text("Report request ID")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
     assert browser.statuses(without="GetAnnouncements") == [500, 200]
@@ -385,7 +391,8 @@ def test_the_list_leads_to_each_domain_and_back(
 
 
 def test_the_domain_search_matches_name_and_id_and_is_in_the_url(browser: ConsoleBrowser) -> None:
-    page = domain_page(browser)
+    # A short list has no search of its own.
+    page = domain_page(browser, "?search=e")
     search = page.get_by_label("Search by name or ID")
     for typed, found in (("IMG.", ["img.demo.example.com"]), ("206813", ["www.example-demo.com"]), ("nothing", [])):
         search.fill(typed)
@@ -421,8 +428,48 @@ def test_a_link_to_an_unknown_domain_is_explained(browser: ConsoleBrowser, domai
     message = f"You have no domain with ID {domain_id}. Check the ID and try again."
     expect(page.locator(".notice")).to_have_text(message)
     expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Domain not found")
+    expect(page).to_have_title("Domain not found · Cloud Console")
     page.get_by_role("link", name="All domains").click()
     expect(page.get_by_role("link", name="img.demo.example.com")).to_be_visible()
+
+
+@pytest.mark.parametrize(("count", "has_search"), [(8, False), (9, True)])
+def test_only_lists_that_are_not_seen_at_a_glance_have_a_search(
+    browser: ConsoleBrowser, count: int, has_search: bool
+) -> None:
+    load_domains(browser, count)
+    page = domain_page(browser)
+    expect(page.get_by_text(f"Domains: {count}")).to_be_visible()
+    expect(page.get_by_label("Search by name or ID")).to_have_count(int(has_search))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "english", "chinese"),
+    [
+        ("status", "InProgress", "In progress", "部署中"),
+        ("serviceType", "vod", "Video on demand", "视频点播"),
+        ("serviceAreas", "cn;zz", "Mainland China zz", "中国内地 zz"),
+        ("enabled", False, "Visitors are not served.", "不对外提供服务。"),
+    ],
+)
+def test_common_values_have_names_and_what_is_disabled_a_hint(
+    browser: ConsoleBrowser, field: str, value: Any, english: str, chinese: str
+) -> None:
+    load_cloud(browser.console, lambda _cloud, tenant: tenant["domains"][0].update({field: value}))
+    page = domain_page(browser, f"/{MINIMAL}")
+    shown = page.locator(f"[data-field={field}] dd")
+    expect(shown).to_contain_text(re.compile(r"\s*".join(map(re.escape, english.split()))))
+    page.get_by_role("button", name="中文").click()
+    expect(shown).to_contain_text(re.compile(r"\s*".join(map(re.escape, chinese.split()))))
+
+
+def test_providers_have_names_and_no_time_has_a_unit(browser: ConsoleBrowser) -> None:
+    behavior = {"pathPattern": "/x", "ttlSeconds": 0}
+    load_cloud(browser.console, lambda _cloud, tenant: tenant["domains"][1].update(cacheBehaviors=[behavior]))
+    page = domain_page(browser, f"/{FULL}")
+    expect(page.get_by_text("China Telecom", exact=True)).to_be_visible()
+    expect(page.get_by_text("0 seconds", exact=True)).to_be_visible()
 
 
 def test_all_pages_of_a_long_list_are_loaded_and_searched(browser: ConsoleBrowser) -> None:

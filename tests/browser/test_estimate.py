@@ -61,7 +61,7 @@ def test_all_amounts_and_quotas_match_the_api(browser: ConsoleBrowser, client: C
         numbers = page.locator(f"[data-quota={quota['quota']}] td").all_inner_texts()
         units = {"ram": 1024, "gigabytes": 1}.get(quota["quota"])
         values = [quota["free"], quota["needed"], quota["lacking"]]
-        shown = [f"{value / units:,g} GB" if units and value else f"{value:,}" for value in values]
+        shown = [f"{value / units:,g}\xa0GB" if units and value else f"{value:,}" for value in values]
         assert numbers == shown, quota
     page.locator(".exact-amounts summary").click()
     exact = page.locator(".exact-amounts tbody tr, .exact-amounts tfoot tr").evaluate_all(
@@ -89,7 +89,7 @@ def test_an_unlimited_quota_never_lacks(browser: ConsoleBrowser) -> None:
     page = flavors_page(browser, "?items=volume*1000*1000")
     expect(page.locator(".estimate-verdict")).to_contain_text("The quotas allow this.")
     page.locator(".quota-use summary").click()
-    assert page.locator("[data-quota=gigabytes] td").all_inner_texts() == ["Unlimited", "1,000,000 GB", "0"]
+    assert page.locator("[data-quota=gigabytes] td").all_inner_texts() == ["Unlimited", "1,000,000\xa0GB", "0"]
 
 
 def test_items_are_added_changed_and_removed_by_keyboard(browser: ConsoleBrowser) -> None:
@@ -286,6 +286,23 @@ def test_only_the_latest_estimate_is_shown(browser: ConsoleBrowser) -> None:
     held.release()
     page.wait_for_timeout(100)
     expect(amount(page, "month")).to_have_text("183.60")
+
+
+def test_on_a_phone_the_bar_leads_to_an_empty_estimate_too(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, viewport=SIZES["phone"])
+    bar = page.locator(".estimate-bar")
+    expect(bar).to_contain_text("The estimate is empty.")
+    bar.get_by_role("button", name="Details").click()
+    expect(page.get_by_role("button", name="+ Volume")).to_be_in_viewport()
+
+
+def test_the_total_stays_in_view_above_a_long_list_of_items(browser: ConsoleBrowser) -> None:
+    items = "+".join(f"volume*1*{size}" for size in range(1, 31))
+    page = flavors_page(browser, f"?items={items}", viewport={"width": 1440, "height": 900})
+    estimated(page)
+    page.locator(".estimate-items li").last.scroll_into_view_if_needed()
+    expect(page.locator(".per-month dd")).to_be_in_viewport()
+    expect(page.locator(".estimate-verdict")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(("locale", "size"), [("en-GB", "phone"), ("zh-CN", "desktop"), ("zh-CN", "phone")])

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from cloudconsole import Console
 from tests.browser.cloud_data import Cloud, load_cloud
 from tests.browser.extensions import open_without
-from tests.browser.helpers import ConsoleBrowser, assert_accessible, wait_until_loaded
+from tests.browser.helpers import DESKTOP, PHONE, ConsoleBrowser, assert_accessible, overflows, wait_until_loaded
 
 Row = list[str]
 NO_PRICE = ["GetEstimate", "GetPrices"]
@@ -50,11 +50,11 @@ def row(page: Page, flavor: str) -> Any:
 
 
 def ram(megabytes: int) -> str:
-    return f"{megabytes:,} MB" if megabytes % 1024 else f"{megabytes // 1024:,} GB"
+    return f"{megabytes:,}\xa0MB" if megabytes % 1024 else f"{megabytes // 1024:,}\xa0GB"
 
 
 def as_shown(flavor: Any) -> Row:
-    disk = f"{flavor['disk']:,} GB" if flavor["disk"] else "No system disk"
+    disk = f"{flavor['disk']:,}\xa0GB" if flavor["disk"] else "No system disk"
     return [flavor["name"], flavor["id"], f"{flavor['vcpus']:,}", ram(flavor["ram"]), disk]
 
 
@@ -63,6 +63,42 @@ def test_all_flavors_match_the_api(browser: ConsoleBrowser, client: Console) -> 
     data = client.call("GetFlavors")["flavors"]
     assert rows(page) == [as_shown(flavor) for flavor in data]
     expect(page.get_by_text(f"Flavors: {len(data)}")).to_be_visible()
+
+
+def test_on_a_phone_the_filters_are_collapsed_and_prices_have_units(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, "?cores=2&search=m1", viewport=PHONE)
+    toggle = page.get_by_role("button", name="Filters (2)")
+    expect(toggle).to_have_attribute("aria-expanded", "false")
+    expect(page.get_by_label("Search by name or ID")).to_be_hidden()
+    unit = row(page, "3").locator(".col-month [data-suffix]")
+    assert unit.evaluate("each => getComputedStyle(each, '::after').content") == '" CNY per month"'
+    assert_accessible(page)
+    toggle.click()
+    expect(page.get_by_label("Search by name or ID")).to_be_visible()
+    assert_accessible(page)
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.get_by_role("button", name="Filters", exact=True)).to_have_attribute("aria-expanded", "true")
+    page.set_viewport_size(DESKTOP)
+    expect(page.locator(".filters-toggle")).to_be_hidden()
+    expect(page.get_by_label("Search by name or ID")).to_be_visible()
+
+
+def test_printed_flavors_are_a_table_after_the_estimate(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, "?items=volume*1*100", viewport={"width": 720, "height": 1000})
+    page.emulate_media(media="print")
+    expect(page.locator(".flavor-table thead th").first).to_be_visible()
+    assert page.locator(".flavor-table tr").nth(1).evaluate("each => getComputedStyle(each).display") == "table-row"
+    for selector in (".filters", ".estimate-bar", ".flavor-table .arrow", ".col-add"):
+        assert not any(each.is_visible() for each in page.locator(selector).all())
+    estimate, table = (page.locator(each).bounding_box() for each in (".estimate", ".flavor-table"))
+    assert estimate
+    assert table
+    assert estimate["y"] + estimate["height"] <= table["y"]
+    assert not overflows(page)
+    page.emulate_media(media="screen")
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.emulate_media(media="print")
+    expect(page.locator(".estimate")).to_be_hidden()
 
 
 def test_only_ram_available_with_the_cores_is_offered(browser: ConsoleBrowser, client: Console) -> None:
@@ -80,7 +116,7 @@ def test_only_ram_available_with_the_cores_is_offered(browser: ConsoleBrowser, c
         assert rows(page) == [as_shown(each) for each in both]
         disks = sorted({each["disk"] for each in both})
         options = page.get_by_label("System disk").locator("option").all_inner_texts()
-        assert options == ["Any", *(f"{disk} GB" if disk else "No system disk" for disk in disks)]
+        assert options == ["Any", *(f"{disk}\xa0GB" if disk else "No system disk" for disk in disks)]
         page.get_by_label("System disk").select_option(str(disks[-1]))
         assert rows(page) == [as_shown(each) for each in both if each["disk"] == disks[-1]]
         page.get_by_role("button", name="Clear filters").click()

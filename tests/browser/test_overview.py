@@ -15,6 +15,7 @@ from tests.browser.helpers import (
     HeldResponse,
     assert_accessible,
     screenshot,
+    serve_modules,
     sign_in,
     stop_clock,
     wait_until_loaded,
@@ -65,8 +66,8 @@ def formatted(client: Console, name: str, amount: int) -> str:
     assert units
     unit = getattr(units, UNITS[name]) if name in UNITS else ""
     if unit == "MB" and amount >= 1024 and amount % 256 == 0:
-        return f"{Decimal(amount) / 1024:,f} GB"
-    return f"{amount:,} {unit}".strip()
+        return f"{Decimal(amount) / 1024:,f}\xa0GB"
+    return f"{amount:,}\xa0{unit}".strip()
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
@@ -82,6 +83,36 @@ def test_every_quota_matches_the_api(browser: ConsoleBrowser, client: Console, l
     assert {used for used, _ in GAUGES.values()} | {limit for _, limit in GAUGES.values()} | {*LIMITS.values()} == set(
         usage
     )
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "percent"),
+    [(1, 6, "16.7%"), (799_949, 10**6, "79.9%"), (1599, 2000, "79.9%"), (1999, 2000, "99.9%"), (2, 2, "100.0%")],
+)
+def test_percentages_are_rounded_but_not_up_to_a_limit(
+    browser: ConsoleBrowser, used: int, limit: int, percent: str
+) -> None:
+    page = browser.open(bypass_csp=True)
+    serve_modules(page)
+    text = page.evaluate(
+        """async ([used, limit]) => {
+          return (await import("/modules/pages/overview/gauge.js")).percentText(BigInt(used), BigInt(limit));
+        }""",
+        [used, limit],
+    )
+    assert text == percent
+
+
+def test_a_slow_response_is_announced_as_slow(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/nowhere")
+    stop_clock(page)
+    held = HeldResponse(page, "GetUsageLimits")
+    page.goto("/#/")
+    expect(panel(page, "Quotas").get_by_text("Loading…")).to_be_visible()
+    page.clock.run_for(10_000)
+    expect(panel(page, "Quotas").get_by_text("Still loading. The connection may be slow.")).to_be_visible()
+    held.release()
+    expect(panel(page, "Quotas").get_by_text("Still loading")).to_have_count(0)
 
 
 def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> None:
@@ -119,10 +150,10 @@ def test_the_status_of_a_quota_is_shown_in_words(browser: ConsoleBrowser) -> Non
     hosts = page.get_by_role("meter", name="Instances")
     expect(hosts).to_have_attribute("aria-valuetext", "4 of 5 used, 1 free")
     expect(hosts).to_have_attribute("aria-valuenow", "80")
-    assert quota(page, "ram").locator("dd").all_inner_texts() == ["40.5 GB", "Unlimited", "Unlimited"]
+    assert quota(page, "ram").locator("dd").all_inner_texts() == ["40.5\xa0GB", "Unlimited", "Unlimited"]
     assert quota(page, "cores").locator("dd").all_inner_texts() == ["13", "12", "0"]
     assert quota(page, "keypairs").locator("dd").inner_text() == "Unlimited"
-    assert quota(page, "personality_size").locator("dd").inner_text() == "0 B"
+    assert quota(page, "personality_size").locator("dd").inner_text() == "0\xa0B"
     assert_accessible(page)
     screenshot(page, "overview-states")
 
@@ -409,8 +440,7 @@ def test_during_an_outage_the_last_data_stays(browser: ConsoleBrowser) -> None:
     expect(page.get_by_text("Not loaded")).to_have_count(0)
     expect(quota(page, "cores").locator("dd").first).to_be_visible()
     page.get_by_role("link", name="Domains").click()
-    expect(page.locator(".shell-outage")).to_be_empty()
-    expect(page.locator("main").get_by_role("button", name="Try again")).to_be_visible()
+    expect(page.locator("main").get_by_text("Not loaded")).to_have_count(1)
     # Also on a later visit.
     page.get_by_role("link", name="Overview").click()
     expect(page.locator(".shell-outage")).to_contain_text("The console cannot be reached. Check your connection.")
@@ -466,6 +496,44 @@ def test_an_outage_is_retried_until_it_is_over(browser: ConsoleBrowser) -> None:
     assert methods.count("GET") <= 2
     wait_until_loaded(page)
     expect(page.locator(".is-outdated")).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", ["flavors", "domain", "domain/206813", "costs"])
+def test_a_page_first_opened_in_an_outage_is_loaded_when_it_is_over(browser: ConsoleBrowser, path: str) -> None:
+    page = browser.open_signed_in("/#/nowhere")
+    page.reload()
+    stop_clock(page)
+    page.route("**/api/", lambda route: route.abort())
+    page.goto(f"/#/{path}")
+    outage = page.locator(".shell-outage")
+    expect(outage).to_contain_text("The console cannot be reached.")
+    expect(outage).to_contain_text("This page tries again by itself.")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(1)
+    assert_accessible(page)
+    page.unroute("**/api/")
+    requests_until(page, lambda: outage.inner_text() == "")
+    requests_until(page, lambda: page.locator("[aria-busy=true]").count() == 0)
+    expect(page.locator(".error-box")).to_have_count(0)
+    expect(page.locator("main .card").first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("action", "missing", "shown"),
+    [("GetForecast", ".cost-figures", ".cost-kinds"), ("GetConsumptionsEstimated", ".cost-kinds", ".cost-figures")],
+)
+def test_costs_are_shown_in_part_if_one_action_fails(
+    browser: ConsoleBrowser, action: str, missing: str, shown: str
+) -> None:
+    browser.console.fault("internal_error", call=action)
+    page = browser.open_signed_in()
+    costs = panel(page, "Costs")
+    expect(costs.get_by_role("alert")).to_contain_text("request ID")
+    expect(costs.locator(missing)).to_have_count(0)
+    expect(costs.locator(shown)).to_be_visible()
+    expect(costs.get_by_role("link", name="View costs")).to_be_visible()
+    costs.get_by_role("button", name="Try again").click()
+    expect(costs.locator(missing)).to_be_visible()
+    expect(costs.get_by_role("alert")).to_have_count(0)
 
 
 def test_a_hidden_page_does_not_retry(browser: ConsoleBrowser) -> None:
@@ -548,7 +616,7 @@ def test_a_refresh_keeps_open_what_is_open(browser: ConsoleBrowser, client: Cons
     expect(panel(page, "News").get_by_role("listitem")).to_have_count(len(client.news()))
 
 
-REFRESHED = "Overview refreshed."
+REFRESHED = "Page refreshed."
 SET_OTHER_TIME = "void (Date = class extends Date { constructor(...args) { super(...(args.length ? args : [0])) } })"
 
 

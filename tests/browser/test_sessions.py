@@ -52,7 +52,7 @@ def test_an_ended_session_costs_one_rejection_and_shows_one_message(
     expect(page.get_by_label("Username")).to_have_value("demo")
     wait_for_extra_requests(page)
     assert browser.statuses() == [200] * ACTIONS + [401]
-    expect(page.get_by_text("Overview refreshed.")).to_have_count(0)
+    expect(page.get_by_text("Page refreshed.")).to_have_count(0)
 
 
 def test_signing_in_after_an_ended_session_returns_to_the_same_page(browser: ConsoleBrowser) -> None:

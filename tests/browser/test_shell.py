@@ -263,6 +263,7 @@ def test_the_contents_of_the_api_reference_are_filtered_and_mark_the_section(bro
     expect(contents.get_by_text("Basics")).to_be_hidden()
     page.get_by_label("Filter").fill("no such action")
     expect(links).to_have_count(0)
+    expect(contents.get_by_text("No matches")).to_be_visible()
     page.get_by_label("Filter").fill("quota limits")
     page.keyboard.press("Enter")
     page.wait_for_url("**/docs/#GetUsageLimits")
@@ -276,6 +277,43 @@ def test_the_contents_of_the_api_reference_are_filtered_and_mark_the_section(bro
     contents.get_by_text("Contents").click()
     expect(contents.get_by_text("Basics")).to_be_visible()
     assert_accessible(page)
+
+
+def test_the_api_reference_offers_the_theme_and_says_in_chinese_that_it_is_in_english(browser: ConsoleBrowser) -> None:
+    page = browser.open("/docs/", viewport=PHONE)
+    expect(page.locator("main [lang=zh]").first).to_contain_text("本文档为英文")
+    themes = page.get_by_role("group", name="Theme")
+    expect(themes.locator("[aria-pressed=true]")).to_have_text("System")
+    themes.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.reload()
+    expect(themes.locator("[aria-pressed=true]")).to_have_text("Dark")
+    page.goto("/")
+    expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    page.goto("/docs/")
+    themes.get_by_role("button", name="System").click()
+    assert page.evaluate("[localStorage['cloudconsole.theme'], document.documentElement.dataset.theme]") == [None, None]
+    assert_accessible(page)
+    # It does not cover the code.
+    button, code = (
+        each.bounding_box()
+        for each in (
+            page.get_by_role("button", name="Copy: Log in with curl"),
+            page.get_by_role("group", name="Log in with curl"),
+        )
+    )
+    assert button
+    assert code
+    assert button["y"] + button["height"] <= code["y"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_for_an_unknown_path_is_accessible(browser: ConsoleBrowser, theme: str) -> None:
+    page = browser.open("/nowhere", color_scheme=theme, viewport=PHONE)
+    expect(heading(page, "Page not found")).to_be_visible()
+    assert_accessible(page)
+    page.get_by_role("link", name="Go to the console").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_enabled()
 
 
 @pytest.mark.parametrize("permissions", [["clipboard-read", "clipboard-write"], []])

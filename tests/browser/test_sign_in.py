@@ -1,5 +1,6 @@
 """The sign-in form: success, errors next to the fields, throttling, and no duplicate submission."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -9,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from cloudconsole.testing import ConsoleServer, running_console
 from tests.browser.conftest import PASSWORDS
-from tests.browser.helpers import ConsoleBrowser, sign_in, tab_to, wait_until_loaded
+from tests.browser.helpers import ConsoleBrowser, assert_accessible, sign_in, stop_clock, tab_to, wait_until_loaded
 
 LOGIN = "/auth/login/"
 REGIONS = ("https://north.example.com/v3", "https://south.example.com/v3")
@@ -65,7 +66,29 @@ def test_a_rejected_region_is_reported_at_its_field(browser: ConsoleBrowser) -> 
     browser.console.fault("unknown_region", call="login")
     sign_in(page)
     expect(page.get_by_label("Region")).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_label("Region")).to_be_focused()
+    expect(page.locator(".region-text")).to_be_focused()
+
+
+def test_a_single_region_is_text(browser: ConsoleBrowser) -> None:
+    page = browser.open()
+    expect(page.locator(".region-text")).to_have_text(f"{browser.console.address}/v3")
+    expect(page.get_by_role("combobox")).to_have_count(0)
+    assert_accessible(page)
+
+
+def test_after_signing_out_one_message_says_so(browser: ConsoleBrowser) -> None:
+    page = browser.open_signed_in("/#/nowhere")
+    page.get_by_role("button", name="Sign out").click()
+    message = page.get_by_text("You have signed out.")
+    expect(message).to_have_count(1)
+    expect(message).to_have_attribute("role", "status")
+    expect(page.get_by_role("alert").filter(has_text=re.compile("."))).to_have_count(0)
+    assert_accessible(page)
+    page.get_by_role("button", name="中文").click()
+    expect(page.get_by_text("您已退出登录。")).to_have_count(1)
+    page.reload()
+    expect(page.get_by_role("button", name="登录")).to_be_enabled()
+    expect(page.get_by_text("您已退出登录。")).to_have_count(0)
 
 
 def test_throttling_shows_a_countdown_and_blocks_submission(browser: ConsoleBrowser) -> None:
@@ -142,7 +165,27 @@ def test_a_failure_to_load_regions_can_be_retried(browser: ConsoleBrowser) -> No
     retry.click()
     expect(retry).to_be_focused()
     retry.click()
-    expect(page.get_by_label("Region")).to_be_focused()
+    expect(page.get_by_label("Username")).to_be_focused()
+    sign_in(page)
+    wait_until_loaded(page)
+
+
+def test_regions_that_failed_to_load_are_loaded_later(browser: ConsoleBrowser) -> None:
+    page = browser.open("/docs/")
+    stop_clock(page)
+    page.route("**/api/", lambda route: route.abort())
+    page.goto("/")
+    expect(page.get_by_role("alert").get_by_text("This page tries again by itself.")).to_be_visible()
+    page.get_by_label("Username").fill("demo")
+    page.unroute("**/api/")
+    button = page.get_by_role("button", name="Sign in")
+    for _ in range(60):
+        page.clock.run_for(1000)
+        if button.is_enabled():
+            break
+    expect(button).to_be_enabled()
+    expect(page.get_by_label("Username")).to_be_focused()
+    expect(page.get_by_role("alert").get_by_text("tries again")).to_have_count(0)
     sign_in(page)
     wait_until_loaded(page)
 
@@ -198,6 +241,7 @@ def test_the_chosen_region_is_remembered(multi_region_browser: ConsoleBrowser) -
     page = multi_region_browser.open()
     sign_in(page)
     region = page.get_by_label("Region")
+    expect(page.locator(".region-text")).to_be_hidden()
     expect(region).to_have_accessible_description("Choose a region.")
     assert region.locator("option").all_inner_texts() == ["Choose…", *REGIONS]
     region.select_option(REGIONS[1])

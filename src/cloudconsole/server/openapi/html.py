@@ -124,13 +124,16 @@ printf 'Password of %s: ' "$username" >&2
 stty -echo 2>/dev/null; IFS= read -r password; stty echo 2>/dev/null; echo >&2
 curl -sS -c "$jar" "$base/api/" >/dev/null
 token=$(awk '$6 == "csrftoken" {{print $7}}' "$jar")
-printf %s "$password" | curl -sS -b "$jar" -c "$jar" "$base/auth/login/" \\
+login=$(printf %s "$password" | curl -sS --fail-with-body -b "$jar" -c "$jar" "$base/auth/login/" \\
   --data-urlencode "csrfmiddlewaretoken=$token" --data-urlencode "username=$username" \\
-  --data-urlencode password@- --data-urlencode "region=$region"
+  --data-urlencode password@- --data-urlencode "region=$region") || {{ printf '%s\\n' "$login" >&2; exit 1; }}
 curl -sS -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -d action=GetUsageLimits; echo
-curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/"
+curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/" >/dev/null
 )"""
-"""In parentheses, so that a shell reads all of it before it runs the line that asks for the password."""
+"""In parentheses, so that a shell reads all of it before it runs the line that asks for the password.
+
+Then `exit`, after a failed login, leaves only them.
+"""
 
 _PYTHON: Final = """\
 from getpass import getpass
@@ -151,6 +154,8 @@ _INTRODUCTION: Final = (
     "All data of the console's pages, for programs: JSON over HTTP, with one session per client. Every response has "
     "`message`, `code` and `data`, and an error also `error`."
 )
+
+_IN_CHINESE: Final = "本文档为英文；各操作的用途和错误信息附有中文。"
 
 _STEPS: Final = (
     "`GET /api/` opens a session: it sets the cookies `sessionid` and `csrftoken`, and names regions and extensions.",
@@ -183,7 +188,8 @@ def render(document: Document, head: str) -> str:
         '<a class="skip-link button primary" href="#content">Skip to main content</a>'
         '<header><a href="/"><span aria-hidden="true">←</span> Console</a><span class="muted">'
         f'Version {version}</span><a href="/openapi.json">openapi.json</a></header>'
-        f'<main id="content" tabindex="-1"><div><h1>API reference</h1><p>{_marked(_INTRODUCTION)}</p></div>'
+        f'<main id="content" tabindex="-1"><div><h1>API reference</h1><p>{_marked(_INTRODUCTION)}</p>'
+        f'<p class="muted" lang="zh">{_IN_CHINESE}</p></div>'
         f"{_contents(actions, extensions)}<div>{_first_steps()}"
         f'<h2 id="operations">Operations</h2>{_operations(document)}'
         f'<h2 id="actions">Actions</h2>{_summary("Actions", actions)}{_details(document, actions)}'

@@ -2,7 +2,7 @@
 
 import { h, replace } from "./core/dom.js";
 import { onLanguageChange, t } from "./core/i18n.js";
-import { currentRoute, navigate, onNavigate, replaceQuery, resetRoute } from "./core/router.js";
+import { currentRoute, navigate, onNavigate, pushQuery, replaceQuery, resetRoute } from "./core/router.js";
 import { abortCalls, account, isSignedIn, onSessionChange, signOut } from "./core/session.js";
 import { onThemeChange } from "./core/theme.js";
 import { PAGES } from "./pages/index.js";
@@ -21,10 +21,13 @@ const outage = h("div", { class: "shell-outage" });
 const main = h("main", { id: "content", tabindex: "-1" });
 const footer = h("footer", { class: "shell-footer" });
 
-// The sign-in form while it is shown, and whether it is shown because a session ended.
+// The sign-in form while it is shown, and whether it is shown because a session ended, or the reader signed out.
 let form = null;
 let hasEnded = false;
+let hasSignedOut = false;
 let isSigningOut = false;
+// The page that is shown: its path and parameter, and what it does when Back or Forward change only its query.
+let shown = null;
 let lastUsername = account()?.username;
 
 function render() {
@@ -41,17 +44,29 @@ function renderPage() {
   const { path, parameter, query } = currentRoute();
   const page = PAGES.find((each) => each.path === path) ?? notFound;
   document.title = t("title.page", { page: t(page.title) });
-  replace(main, page.render({ parameter, query, navigate, replaceQuery }));
+  const listeners = [];
+  const onReturn = (listener) => listeners.push(listener);
+  shown = { path, parameter, listeners };
+  replace(main, page.render({ parameter, query, navigate, pushQuery, replaceQuery, onReturn }));
   // After the page, whose request for announcements it shares.
   renderBanner(banner);
 }
 
+// Whether the page that is shown has applied the query of the present route itself.
+function applyQuery() {
+  const { path, parameter, query } = currentRoute();
+  if (path !== shown?.path || parameter !== shown.parameter || shown.listeners.length === 0) return false;
+  for (const listener of shown.listeners) listener(query);
+  return true;
+}
+
 function renderSignIn() {
+  shown = null;
   clearBanner();
   document.title = t("title.page", { page: t("signin.title") });
   // Keep what was typed. After an ended session, suggest the same username.
   const draft = form?.draft() ?? { username: hasEnded ? lastUsername : "" };
-  form = signInForm({ hasEnded, draft });
+  form = signInForm({ hasEnded, hasSignedOut, draft });
   replace(main, form);
 }
 
@@ -96,7 +111,8 @@ function restoreTypedValues(values) {
   }
 }
 
-onNavigate(() => {
+onNavigate(({ isVisited }) => {
+  if (isVisited && applyQuery()) return;
   abortCalls();
   if (!isSignedIn()) return;
   closeMenu();
@@ -117,6 +133,7 @@ onThemeChange(() => renderHeader(header, handleSignOut));
 
 onSessionChange((change) => {
   hasEnded = change.hasEnded;
+  hasSignedOut = !change.isSignedIn && !hasEnded;
   // After a sign-out the next user starts at the overview.
   if (!change.isSignedIn && !hasEnded) resetRoute();
   closeMenu();

@@ -64,7 +64,8 @@ function block(name, text) {
   );
 }
 
-// In parentheses, so that a shell reads all of it before it runs the first line, which asks for the password.
+// In parentheses, so that a shell reads all of it before it runs the first line, which asks for the password, and that
+// `exit` after a failed login leaves only them.
 function curlCommand({ base, username, region }, body) {
   const field = (name, value) => `--data-urlencode ${quoted(`${name}=${value}`)}`;
   return `(
@@ -73,12 +74,12 @@ printf '%s ' ${quoted(`Password of ${username}:`)} >&2
 stty -echo 2>/dev/null; IFS= read -r password; stty echo 2>/dev/null; echo >&2
 curl -sS -c "$jar" "$base/api/" >/dev/null
 token=$(awk '$6 == "csrftoken" {print $7}' "$jar")
-printf %s "$password" | curl -sS -b "$jar" -c "$jar" "$base/auth/login/" \\
+login=$(printf %s "$password" | curl -sS --fail-with-body -b "$jar" -c "$jar" "$base/auth/login/" \\
   --data-urlencode "csrfmiddlewaretoken=$token" --data-urlencode password@- \\
-  ${field("username", username)} ${field("region", region)}
+  ${field("username", username)} ${field("region", region)}) || { printf '%s\\n' "$login" >&2; exit 1; }
 curl -sS -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -H 'Content-Type: application/json' \\
-  -d ${quoted(body)}
-curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/"
+  -d ${quoted(body)}; echo
+curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/" >/dev/null
 )`;
 }
 

@@ -68,9 +68,9 @@ export function share(amount, total) {
   return divisor === 0n ? 0 : Number((rescale(part, places) * 1_000_000n) / divisor) / 1_000_000;
 }
 
-// Add thousands separators and keep every digit.
+// Add thousands separators and a minus sign, and keep every digit.
 export function groupThousands(amount) {
-  const [whole, fraction] = amount.split(".");
+  const [whole, fraction] = amount.replace("-", "−").split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

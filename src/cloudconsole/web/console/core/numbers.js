@@ -10,13 +10,14 @@ export function toBigInt(value) {
 const LARGER_UNIT = { MB: "GB" };
 const FACTOR = 1024n;
 const QUARTER = FACTOR / 4n;
+export const NO_BREAK_SPACE = "\u00a0";
 
 // Format a size without rounding: megabytes become gigabytes only if they are a multiple of a quarter gigabyte.
 export function formatSize(value, unit) {
   const amount = toBigInt(value);
   if (!Object.hasOwn(LARGER_UNIT, unit) || amount < FACTOR || amount % QUARTER !== 0n) {
-    return `${formatNumber(amount)} ${unit}`;
+    return `${formatNumber(amount)}${NO_BREAK_SPACE}${unit}`;
   }
   const fraction = { 0: "", 1: ".25", 2: ".5", 3: ".75" }[(amount % FACTOR) / QUARTER];
-  return `${formatNumber(amount / FACTOR)}${fraction} ${LARGER_UNIT[unit]}`;
+  return `${formatNumber(amount / FACTOR)}${fraction}${NO_BREAK_SPACE}${LARGER_UNIT[unit]}`;
 }

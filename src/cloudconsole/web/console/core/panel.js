@@ -6,6 +6,9 @@ import { t } from "./i18n.js";
 import { CallCancelled, onSessionChange, serviceInfo } from "./session.js";
 import { formatMoment } from "./time.js";
 
+// After this time without a response the reader is told that it goes on.
+const SLOW_MS = 8000;
+
 const listeners = new Set();
 // What panels with `isKept` have loaded last, by name: {data, moment}.
 const kept = new Map();
@@ -20,9 +23,9 @@ export function onPanelChange(listener) {
 // `tools` are elements beside the title. `skeleton` returns what is known of the content before the first load, in about
 // its size, so that nothing below moves. The element's `reload` method loads the data again and returns whether it
 // succeeded. Until then, and if it fails, the present content stays. With `isKept`, also that of an earlier visit of the
-// page; the name then stands for the data. `loaded` is the promise of the first load, and `failure` the error of the last
-// one, if it failed.
-export function panel({ title, load, render, name, tools = [], skeleton = () => null, isKept = false }) {
+// page; `keptAs` then stands for the data. `loaded` is the promise of the first load, and `failure` the error of the last
+// one, if it failed. `render` can offer to load again what is missing with its third argument, `reload`.
+export function panel({ title, load, render, name, tools = [], skeleton = () => null, isKept = false, keptAs = name }) {
   const notice = h("div", { class: "panel-notice" });
   const body = h("div", { class: "panel-body" });
   const section = title ? card(title, name, tools, notice, body) : h("div", { class: `panel ${name}` }, notice, body);
@@ -36,13 +39,15 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
     isLoading = true;
     const hadFocus = section.contains(document.activeElement);
     section.setAttribute("aria-busy", "true");
-    if (loadedAt === null) show([], [h("p", { class: "loading" }, t("panel.loading")), skeleton()]);
+    const loading = h("p", { class: "loading" }, t("panel.loading"));
+    if (loadedAt === null) show([], [loading, skeleton()]);
+    const timer = setTimeout(() => replace(loading, t("panel.slow")), SLOW_MS);
     try {
       const moment = new Date();
       const data = await load();
-      show([], render(data, opened));
+      show([], render(data, opened, reload));
       loadedAt = moment;
-      if (isKept) kept.set(name, { data, moment });
+      if (isKept) kept.set(keptAs, { data, moment });
       section.failure = null;
       return true;
     } catch (error) {
@@ -51,11 +56,12 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
       notBefore = performance.now() + (error.retryAfter ?? 0) * 1000;
       section.failure = toApiError(error);
       const message = errorBox(section.failure, reload);
-      if (loadedAt === null && isKept && kept.has(name)) showKept();
+      if (loadedAt === null && isKept && kept.has(keptAs)) showKept();
       if (loadedAt === null) show([message, h("p", { class: "not-loaded" }, t("panel.not_loaded"))], []);
       else replace(notice, message, asOf(loadedAt));
       return false;
     } finally {
+      clearTimeout(timer);
       isLoading = false;
       section.removeAttribute("aria-busy");
       section.classList.toggle("is-outdated", loadedAt !== null && notice.hasChildNodes());
@@ -65,8 +71,8 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
   }
 
   function showKept() {
-    const { data, moment } = kept.get(name);
-    show([], render(data, opened));
+    const { data, moment } = kept.get(keptAs);
+    show([], render(data, opened, reload));
     loadedAt = moment;
   }
 
@@ -79,6 +85,12 @@ export function panel({ title, load, render, name, tools = [], skeleton = () => 
   section.reload = reload;
   section.loaded = reload();
   return section;
+}
+
+// The panels in an element, or itself, that load data themselves: a panel may consist of others.
+export function panelsIn(element) {
+  const all = [...(element.matches(".panel") ? [element] : []), ...element.querySelectorAll(".panel")];
+  return all.filter((each) => each.querySelector(".panel") === null);
 }
 
 // Another account must not see it.
@@ -114,8 +126,8 @@ function restoreFocus(section) {
   target.focus({ preventScroll: true });
 }
 
-// An error message with a retry button, which is disabled until Retry-After has passed.
-export function errorBox(error, retry) {
+// An error message with a retry button, which is disabled until Retry-After has passed. `hint` follows the message.
+export function errorBox(error, retry, hint = null) {
   const button = h("button", { type: "button", onclick: retry }, t("panel.retry"));
   const countdown = h("span", { class: "muted" });
   if (error.retryAfter) countDown(error.retryAfter, button, countdown);
@@ -126,7 +138,7 @@ export function errorBox(error, retry) {
     h(
       "div",
       { role: "alert" },
-      h("p", {}, error.message),
+      h("p", {}, error.message, hint && [" ", h("span", { class: "muted" }, hint)]),
       requestIdHint(error),
     ),
     h("p", {}, button, " ", countdown),

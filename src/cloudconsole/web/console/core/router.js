@@ -24,11 +24,20 @@ export function navigate(path) {
   if (location.hash === before) notify();
 }
 
-// Store page state in the URL, for reload and the back button, without rendering the page again.
+// Store page state in the URL, for reload and links, without rendering the page again.
 export function replaceQuery(query) {
+  history.replaceState(history.state, "", withQuery(query));
+}
+
+// The same, in a new entry of the history: Back returns to the present state.
+export function pushQuery(query) {
+  history.pushState(VISITED, "", withQuery(query));
+}
+
+function withQuery(query) {
   const [path] = (location.hash || "#/").split("?");
-  const text = new URLSearchParams(query).toString();
-  history.replaceState(history.state, "", text ? `${path}?${text}` : path);
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
 }
 
 // Set the URL to the overview without navigating.
@@ -36,18 +45,19 @@ export function resetRoute() {
   history.replaceState(history.state, "", "#/");
 }
 
-// Listeners are called after each navigation, including back and forward.
+// Listeners are called after each navigation with {isVisited}, which is true for back and forward.
 export function onNavigate(listener) {
   listeners.add(listener);
 }
 
 function notify() {
   // For entries visited before, the browser restores the scroll position.
-  if (history.state === null) {
+  const isVisited = history.state !== null;
+  if (!isVisited) {
     history.replaceState(VISITED, "");
     scrollTo(0, 0);
   }
-  for (const listener of listeners) listener();
+  for (const listener of listeners) listener({ isVisited });
 }
 
 addEventListener("hashchange", notify);

@@ -2,7 +2,7 @@
 
 export const COSTS = {
   "amount.below": { en: "< {unit}", zh: "< {unit}" },
-  "amount.above": { en: "> -{unit}", zh: "> -{unit}" },
+  "amount.above": { en: "> −{unit}", zh: "> −{unit}" },
   "amount.share": { en: "{percent}%", zh: "{percent}%" },
   "amount.share.tiny": { en: "< 0.1%", zh: "< 0.1%" },
 
@@ -19,7 +19,7 @@ export const COSTS = {
   "costs.this_month": { en: "This month", zh: "本月" },
   "costs.so_far": { en: "{month} so far", zh: "{month}已产生费用" },
   "costs.forecast": { en: "Forecast for the month", zh: "本月预计" },
-  "costs.rest": { en: "Rest of the month ({hours} hours left)", zh: "本月剩余 {hours} 小时" },
+  "costs.rest": { en: "Rest of the month ({hours} hours left)", zh: "本月剩余费用（{hours} 小时）" },
   "costs.forecast.hint": {
     en: "The forecast applies the cost of the current hour to all hours left. Planned changes are not considered.",
     zh: "预计值按当前小时的费用推算本月剩余时间，未计入计划中的变更。",
@@ -35,6 +35,7 @@ export const COSTS = {
 
   "costs.history": { en: "Last twelve months", zh: "最近十二个月" },
   "costs.history.month": { en: "{month}:", zh: "{month}：" },
+  "costs.history.so_far": { en: "{month} so far:", zh: "{month}已产生费用：" },
   "costs.history.unknown": { en: "{month}: not recorded", zh: "{month}：没有记录" },
   "costs.history.partial": { en: "Partly recorded", zh: "部分时间没有记录" },
   "costs.history.partial.note": { en: "(partly recorded)", zh: "（部分时间没有记录）" },
@@ -65,6 +66,10 @@ export const COSTS = {
     en: "Each started hour is billed in full.",
     zh: "不足一小时按一小时计费。",
   },
+  "costs.method.ram": {
+    en: "RAM is billed in whole GB: each instance's RAM is rounded up.",
+    zh: "内存按整 GB 计费：每台云主机的内存向上取整。",
+  },
   "costs.method.rounding": {
     en: "Amounts and totals are computed exactly and rounded half up for display only, so rounded rows may not add up to the rounded total.",
     zh: "金额与合计均精确计算，仅在显示时四舍五入，因此各行之和可能与合计略有出入。",
@@ -86,6 +91,7 @@ export const COSTS = {
   "costs.compared.days": { en: "{days} days instead of {previous}", zh: "当月 {days} 天，上月 {previous} 天" },
   "costs.download.csv": { en: "Download {month} (CSV)", zh: "下载{month}费用（CSV）" },
   "costs.download.focus": { en: "FOCUS CSV (for cost tools)", zh: "FOCUS 格式 CSV（供成本工具使用）" },
+  "costs.download.empty": { en: "This month has no costs to download.", zh: "该月没有可下载的费用。" },
   "costs.downloading": { en: "Downloading, rows so far: {rows}", zh: "正在下载，已有 {rows} 行" },
   "costs.downloaded": { en: "Downloaded {name}, rows: {rows}", zh: "已下载 {name}，共 {rows} 行" },
   "costs.group": { en: "Group by", zh: "汇总方式" },

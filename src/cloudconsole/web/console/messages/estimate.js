@@ -7,7 +7,7 @@ export const ESTIMATE = {
     zh: "添加主机配置和其他资源，即可查看合计费用，以及配额是否足够。",
   },
   "estimate.node": { en: "Node", zh: "节点" },
-  "estimate.standard": { en: "Not chosen: standard prices", zh: "不指定：标准价格" },
+  "estimate.standard": { en: "Any (standard prices)", zh: "不限（标准价格）" },
   "estimate.standard_node": { en: "{node} (standard prices)", zh: "{node}（标准价格）" },
   "estimate.quotas": { en: "Quotas needed", zh: "所需配额" },
   "estimate.system_disk": {
@@ -24,6 +24,7 @@ export const ESTIMATE = {
   "estimate.kind.loadbalance": { en: "Load balancer", zh: "负载均衡" },
   "estimate.kind.floating_ip": { en: "Floating IP", zh: "浮动 IP" },
   "estimate.clear": { en: "Clear", zh: "清空" },
+  "estimate.bar.empty": { en: "The estimate is empty.", zh: "费用估算中还没有资源。" },
   "estimate.show": { en: "Details", zh: "详情" },
   "estimate.remove_item": { en: "Remove {name}", zh: "移除 {name}" },
   "estimate.removed": { en: "Removed: {name}", zh: "已移除：{name}" },
@@ -36,6 +37,10 @@ export const ESTIMATE = {
   "estimate.invalid_number": {
     en: "Enter a whole number from 1 to {maximum}.",
     zh: "请输入 1 到 {maximum} 之间的整数。",
+  },
+  "estimate.invalid_size": {
+    en: "Enter a size in whole GB, from 1 to {maximum}.",
+    zh: "请输入整数 GB 的容量，范围为 1 到 {maximum}。",
   },
   "estimate.unknown_flavor": {
     en: "No such flavor is offered (ID {id}). It is not included.",
@@ -54,7 +59,7 @@ export const ESTIMATE = {
   "estimate.hour": { en: "Per hour", zh: "每小时" },
   "estimate.day": { en: "Per day", zh: "每天" },
   "estimate.month": { en: "Per month ({days} days)", zh: "每月（{days} 天）" },
-  "estimate.year": { en: "Per year", zh: "每年" },
+  "estimate.year": { en: "Per year (365 days)", zh: "每年（365 天）" },
   "estimate.fits": { en: "The quotas allow this.", zh: "配额足够。" },
   "estimate.rest_fits": { en: "The quotas allow the rest.", zh: "其余资源配额足够。" },
   "estimate.does_not_fit": { en: "The quotas do not allow this.", zh: "配额不足。" },

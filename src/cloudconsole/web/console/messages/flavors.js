@@ -17,10 +17,12 @@ export const FLAVORS = {
   },
   "flavors.prices_of": { en: "Prices of node {node}", zh: "节点 {node} 的价格" },
   "flavors.prices_include": {
-    en: "A month has {days} days. Prices include the system disk, which does not use the quotas for volumes.",
-    zh: "每月按 {days} 天计算。价格已含系统盘，系统盘不占用云硬盘配额。",
+    en: "A month has {days} days. Prices include the system disk, which does not use the quotas for volumes. RAM is billed in whole GB, rounded up.",
+    zh: "每月按 {days} 天计算。价格已含系统盘，系统盘不占用云硬盘配额。内存按整 GB 计费，向上取整。",
   },
   "flavors.no_match": { en: "No matching flavors.", zh: "没有符合条件的主机配置。" },
+  "flavors.filters": { en: "Filters", zh: "筛选" },
+  "flavors.filters.active": { en: "Filters ({count})", zh: "筛选（{count}）" },
   "flavors.reset": { en: "Clear filters", zh: "清除筛选" },
   "flavors.all": { en: "All flavors", zh: "全部主机配置" },
   "flavors.empty": { en: "No flavors are available.", zh: "暂无可选的主机配置。" },
@@ -51,4 +53,5 @@ export const FLAVORS = {
   "flavor.suffix.cores": { en: "cores", zh: "核" },
   "flavor.suffix.ram": { en: "RAM", zh: "内存" },
   "flavor.suffix.disk": { en: "disk", zh: "系统盘" },
+  "flavor.suffix.month": { en: "{currency} per month", zh: "{currency}/月" },
 };

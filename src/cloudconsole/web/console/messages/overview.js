@@ -1,8 +1,8 @@
 // Messages of the overview and of shared components.
 
 export const OVERVIEW = {
-  "overview.refresh": { en: "Refresh", zh: "刷新" },
-  "overview.refreshed": { en: "Overview refreshed.", zh: "概览已更新。" },
+  "page.refresh": { en: "Refresh", zh: "刷新" },
+  "page.refreshed": { en: "Page refreshed.", zh: "页面已更新。" },
   "list.comma": { en: ", ", zh: "、" },
   "copy.button": { en: "Copy", zh: "复制" },
   "copy.copied": { en: "Copied", zh: "已复制" },
@@ -15,7 +15,7 @@ export const OVERVIEW = {
   "commands.heading": { en: "{title}: get this data yourself", zh: "{title}：自行获取这些数据" },
   "commands.password": {
     en: "Each command signs in to this console with your account, asks for your password and prints the data.",
-    zh: "每条命令都以你的账户登录本控制台，执行时会询问密码，然后输出数据。",
+    zh: "每条命令都以您的账户登录本控制台，执行时会询问密码，然后输出数据。",
   },
   "commands.install": {
     en: "Python and CLI need the package cloudconsole, for Python 3.11 or later. It is on no public index: get its wheel from your provider, then run",
@@ -31,7 +31,7 @@ export const OVERVIEW = {
   "quotas.compute": { en: "Compute", zh: "计算" },
   "quotas.storage": { en: "Storage", zh: "存储" },
   "quotas.network": { en: "Network", zh: "网络" },
-  "quotas.limits": { en: "Limits", zh: "上限" },
+  "quotas.limits": { en: "Other limits", zh: "其他上限" },
   "quotas.ok": { en: "No quota is near its limit.", zh: "没有即将用尽的配额。" },
   "quotas.closest": {
     en: "Closest: {name}, {percent} used, {free} free.",

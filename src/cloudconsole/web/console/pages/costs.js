@@ -2,6 +2,7 @@
 // needs an extension that the console does not have is left out.
 
 import { commandsButton } from "../components/commands.js";
+import { refreshTools } from "../components/refresh.js";
 import { urlState } from "../components/url_state.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
@@ -20,19 +21,21 @@ export const page = { path: "costs", title: "nav.costs", render };
 
 function render(route) {
   const state = urlState(route);
+  const data = sharedData();
   const content = panel({
     name: "costs-page",
     load: serviceInfo,
-    render: (info) => h("div", { class: "costs-grid" }, panels(info, state)),
+    render: (info) => h("div", { class: "costs-grid" }, panels(info, state, data)),
   });
   if (state.get("at") === "month") content.loaded.then(() => showMonth(content, state));
-  const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.costs")), exactToggle(content, state));
+  const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.costs")),
+    refreshTools(content, { forget: data.forget, tools: exactToggle(content, state) }));
   return [head, content];
 }
 
-function panels(info, state) {
+function panels(info, state, data) {
   const has = (action) => (info.extensions ?? []).includes(action);
-  const load = (action) => (has(action) ? shared(() => call(action)) : null);
+  const load = (action) => (has(action) ? () => data.load(action) : null);
   const bills = load("GetBillingReportList4NearlyYear");
   const forecast = load("GetForecast");
   const priceList = load("GetPrices");
@@ -54,8 +57,8 @@ function panels(info, state) {
         name: "cost-history",
         isKept: true,
         tools: commandsButton(t("costs.history"), () => ({ action: "GetBillingReportList4NearlyYear" })),
-        load: bills,
-        render: (data, opened) => history(data, { info, opened, selection: hasMonths ? selection : null }),
+        load: () => withForecast(bills, forecast),
+        render: (loaded, opened) => history(loaded, { info, opened, selection: hasMonths ? selection : null }),
       }),
     hasMonths &&
       panel({
@@ -85,6 +88,13 @@ function panels(info, state) {
   ];
 }
 
+// Of the forecast, the panel that shows it shows its errors.
+async function withForecast(bills, forecast) {
+  const [months, expected] = await Promise.allSettled([bills(), forecast?.()]);
+  if (months.status === "rejected") throw months.reason;
+  return { bills: months.value, forecast: expected.value ?? null };
+}
+
 // Links to the breakdown lead to its heading. Reload and Back restore the position instead.
 function showMonth(content, state) {
   const heading = content.querySelector(".cost-month h2");
@@ -102,25 +112,34 @@ function monthCommands(selection, state) {
 // Show all amounts of the page with all decimals.
 function exactToggle(content, state) {
   const apply = (isExact) => content.classList.toggle("is-exact", isExact);
-  const onchange = ({ target }) => {
-    state.set({ exact: target.checked ? "1" : "" });
-    apply(target.checked);
+  const box = h("input", { type: "checkbox" });
+  const restore = () => {
+    box.checked = state.get("exact") === "1";
+    apply(box.checked);
   };
-  const isExact = state.get("exact") === "1";
-  apply(isExact);
-  return h(
-    "div",
-    { class: "page-tools" },
-    h("label", {}, h("input", { type: "checkbox", checked: isExact, onchange }), h("span", {}, t("costs.exact"))),
-  );
+  box.addEventListener("change", () => {
+    state.set({ exact: box.checked ? "1" : "" });
+    apply(box.checked);
+  });
+  state.onReturn(restore);
+  restore();
+  return h("label", {}, box, h("span", {}, t("costs.exact")));
 }
 
 // Several panels use the same data. After a failure it is loaded again.
-function shared(load) {
-  let pending = null;
-  return () =>
-    (pending ??= load().catch((error) => {
-      pending = null;
-      throw error;
-    }));
+function sharedData() {
+  const pending = new Map();
+
+  function load(action) {
+    if (!pending.has(action)) {
+      const data = call(action).catch((error) => {
+        if (pending.get(action) === data) pending.delete(action);
+        throw error;
+      });
+      pending.set(action, data);
+    }
+    return pending.get(action);
+  }
+
+  return { load, forget: () => pending.clear() };
 }

@@ -20,8 +20,8 @@ function render(route) {
       const flavors = call("GetFlavors");
       const info = await serviceInfo();
       const has = (action) => info.extensions?.includes(action);
-      const prices = has("GetPrices") ? call("GetPrices") : [];
       // They only add nodes to choose from, so the page does without them.
+      const prices = has("GetPrices") ? call("GetPrices").catch(() => []) : [];
       const hasRows = has("GetEstimate") && has("GetConsumptionsByQuery");
       const rows = hasRows ? call("GetConsumptionsByQuery", { limit: 1000 }).catch(() => []) : [];
       return Promise.all([flavors, info, prices, rows]);

@@ -1,15 +1,14 @@
 // One message instead of an error in each panel, when all panels of the page have failed for the same reason. While it is
-// shown, the console is tried again by itself.
+// shown, the console is tried again by itself. A single panel shows its own error, unless the console is unavailable.
 
 import { announce } from "../components/announce.js";
 import { fetchServiceInfo } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { errorBox, onPanelChange } from "../core/panel.js";
+import { errorBox, onPanelChange, panelsIn } from "../core/panel.js";
+import { startRetries } from "../core/retries.js";
 
 const CLASS = "has-outage";
-const FIRST_WAIT_MS = 5000;
-const MAX_WAIT_MS = 60_000;
 
 // Those of the message that is shown, or null.
 let retries = null;
@@ -20,7 +19,7 @@ export function watchPanels(element, main) {
     const panels = panelsIn(main);
     // Until all of them are done, nothing changes.
     if (panels.some((each) => each.hasAttribute("aria-busy"))) return;
-    const [failure] = failuresOf(panels);
+    const failure = failureOf(panels);
     if (failure) show(failure, panels);
     else clearOutage(element, main);
   });
@@ -29,12 +28,11 @@ export function watchPanels(element, main) {
     // A retry that nobody asked for is not announced.
     if (retries?.isRunning()) return;
     const hadFocus = element.contains(document.activeElement) || document.activeElement === document.body;
-    const box = errorBox(failure, () => panels.forEach((each) => each.reload()));
-    box.querySelector("p").append(" ", h("span", { class: "muted" }, t("outage.retries")));
+    const box = errorBox(failure, () => panels.forEach((each) => each.reload()), t("outage.retries"));
     replace(element, h("div", { class: "notice danger" }, box));
     main.classList.add(CLASS);
     if (hadFocus) element.querySelector("button:enabled")?.focus({ preventScroll: true });
-    retries ??= startRetries(main);
+    retries ??= startRetries((signal) => reload(main, signal));
   }
 }
 
@@ -45,39 +43,6 @@ export function clearOutage(element, main) {
   replace(element);
   main.classList.remove(CLASS);
   if (hadFocus) main.focus({ preventScroll: true });
-}
-
-// At growing intervals, while the page is visible. The moments are random, so that all open pages do not come at once.
-function startRetries(main) {
-  const aborter = new AbortController();
-  let wait = FIRST_WAIT_MS;
-  let timer = null;
-  let isRunning = false;
-
-  function schedule() {
-    timer = setTimeout(retry, wait * (0.5 + Math.random()));
-    wait = Math.min(2 * wait, MAX_WAIT_MS);
-  }
-
-  async function retry() {
-    if (document.hidden) {
-      document.addEventListener("visibilitychange", retry, { once: true, signal: aborter.signal });
-      return;
-    }
-    isRunning = true;
-    await reload(main, aborter.signal);
-    isRunning = false;
-    if (!aborter.signal.aborted) schedule();
-  }
-
-  schedule();
-  return {
-    isRunning: () => isRunning,
-    stop() {
-      clearTimeout(timer);
-      aborter.abort();
-    },
-  };
 }
 
 // One request to see whether the console responds, then one panel, and only then the others.
@@ -94,14 +59,15 @@ async function reload(main, signal) {
   announce(t("outage.over"));
 }
 
-// Those that load data themselves: a panel may consist of others.
-function panelsIn(main) {
-  return [...main.querySelectorAll(".panel")].filter((each) => each.querySelector(".panel") === null);
+// Why the panels have failed, if the reason is the same for all.
+function failureOf(panels) {
+  const failures = panels.map((each) => each.failure);
+  const [first] = failures;
+  const isSame = failures.every((each) => each && each.code === first.code && each.error === first.error);
+  return first && isSame && (failures.length > 1 || isOutage(first)) ? first : null;
 }
 
-// Why the panels have failed, if there are several and the reason is the same for all.
-function failuresOf(panels) {
-  const failures = panels.map((each) => each.failure);
-  const isSame = failures.every((each) => each && each.code === failures[0].code && each.error === failures[0].error);
-  return failures.length > 1 && isSame ? failures : [];
+// Not an answer to what was asked for, such as an unknown ID.
+function isOutage({ code }) {
+  return code === 0 || code >= 500;
 }

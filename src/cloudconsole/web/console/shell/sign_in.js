@@ -3,6 +3,7 @@
 import { h, replace } from "../core/dom.js";
 import { language, t } from "../core/i18n.js";
 import { countDown, errorBox, requestIdHint } from "../core/panel.js";
+import { startRetries } from "../core/retries.js";
 import { serviceInfo, signIn } from "../core/session.js";
 import * as storage from "../core/storage.js";
 import { field, showError, visibilityButton } from "./field.js";
@@ -10,14 +11,16 @@ import { field, showError, visibilityButton } from "./field.js";
 const REGION_KEY = "region";
 const VERBATIM = { autocapitalize: "none", autocorrect: "off", spellcheck: "false" };
 
-// `hasEnded` adds a notice that the session ended; `draft` restores a previous form. The form has the methods
+// `hasEnded` adds a notice that the session ended, `hasSignedOut` that the reader has signed out; `draft` restores a previous form. The form has the methods
 // `draft()` and `focusFirstField()`.
-export function signInForm({ hasEnded, draft }) {
+export function signInForm({ hasEnded, hasSignedOut, draft }) {
   const username = field("username", h("input", { autocomplete: "username", ...VERBATIM }));
   const passwordInput = h("input", { type: "password", autocomplete: "current-password" });
   const password = field("password", passwordInput, visibilityButton);
   const region = field("region", h("select", { disabled: true }));
+  const regionText = h("p", { class: "region-text", hidden: true, tabindex: "-1" });
   const fields = { username, password, region };
+  region.input.after(regionText);
   username.input.value = draft.username ?? "";
   password.input.value = draft.password ?? "";
 
@@ -26,7 +29,9 @@ export function signInForm({ hasEnded, draft }) {
   const countdown = h("span", { class: "countdown muted" });
   const button = h("button", { type: "submit", class: "primary", disabled: true }, t("signin.submit"));
   const endedNotice = h("div", { class: "notice", role: "alert" }, t("signin.ended"));
+  const signedOutNotice = h("div", { class: "notice success", role: "status" }, t("signin.signed_out"));
   let isSubmitting = false;
+  let retries = null;
   let wasSubmitted = draft.wasSubmitted ?? false;
   let disabledUntil = draft.disabledUntil ?? 0;
   // The last error and the language of its message.
@@ -37,6 +42,7 @@ export function signInForm({ hasEnded, draft }) {
     { method: "post", action: "/auth/login/", novalidate: true, class: "card sign-in", onsubmit: submit },
     h("h1", { tabindex: "-1" }, t("signin.title")),
     hasEnded && !draft.wasSubmitted && endedNotice,
+    hasSignedOut && !draft.wasSubmitted && signedOutNotice,
     username.element,
     password.element,
     regionSlot,
@@ -48,6 +54,10 @@ export function signInForm({ hasEnded, draft }) {
     replace(regionSlot, region.element);
     try {
       const { regions } = await serviceInfo();
+      // Without a choice it is text.
+      regionText.hidden = regions.length > 1;
+      region.input.hidden = !regionText.hidden;
+      replace(regionText, regions.length === 1 && regions[0]);
       const selected = [draft.region, storage.read(REGION_KEY)].find((each) => regions.includes(each));
       replace(
         region.input,
@@ -56,14 +66,28 @@ export function signInForm({ hasEnded, draft }) {
       );
       region.input.disabled = button.disabled = false;
       startCountdown();
+      retries?.stop();
     } catch (error) {
-      replace(regionSlot, h("div", { class: "notice danger" }, errorBox(error, retryRegions)));
+      replace(regionSlot, h("div", { class: "notice danger" }, errorBox(error, retryRegions, t("outage.retries"))));
+      retries ??= startRetries(retryQuietly);
     }
+  }
+
+  // A retry that nobody asked for shows only its success.
+  async function retryQuietly() {
+    if (!form.isConnected) return retries.stop();
+    const hadFocus = regionSlot.contains(document.activeElement);
+    try {
+      await serviceInfo();
+    } catch {
+      return;
+    }
+    await (hadFocus ? retryRegions() : loadRegions());
   }
 
   async function retryRegions() {
     await loadRegions();
-    regionSlot.querySelector("select, button")?.focus();
+    (regionSlot.querySelector("select:not([hidden]), button") ?? username.input).focus();
   }
 
   async function submit(event) {
@@ -71,6 +95,7 @@ export function signInForm({ hasEnded, draft }) {
     if (isSubmitting || button.disabled || !validate()) return;
     wasSubmitted = true;
     endedNotice.remove();
+    signedOutNotice.remove();
     setError(null);
     setSubmitting(true);
     try {
@@ -109,7 +134,7 @@ export function signInForm({ hasEnded, draft }) {
     const invalid = fields[error.field];
     if (invalid) {
       showError(invalid, error.message);
-      invalid.input.focus();
+      (invalid.input.hidden ? regionText : invalid.input).focus();
       return;
     }
     setError(error);

@@ -14,6 +14,8 @@ import { GROUPS, groupRows, isGap, loadRows } from "./rows.js";
 
 const DEBOUNCE_MS = 250;
 const GAPS_SHOWN = 3;
+// Fewer resources are seen at a glance.
+const SEARCH_FROM = 9;
 // What the rows can be limited to, and the field of a row that has it.
 const FILTERS = { kind: "res_type", node: "region" };
 
@@ -29,6 +31,7 @@ export function breakdown(loaded, { month, isCurrent, info, state }) {
   let by = groupOf(state);
   let search = state.get("search");
   let timer = null;
+  const hasSearch = search !== "" || !isComplete || groupRows(items, "resource").length >= SEARCH_FROM;
 
   function render() {
     const costs = items.filter((item) => !isGap(item));
@@ -82,7 +85,7 @@ export function breakdown(loaded, { month, isCurrent, info, state }) {
         render();
         renderNotes();
         announce(t("costs.loaded", { count: formatNumber(items.length) }));
-        (notes.querySelector("button") ?? input).focus();
+        (notes.querySelector("button") ?? checkRadio()).focus();
       } catch (error) {
         if (error instanceof CallCancelled) return;
         replace(problem, errorBox(toApiError(error), loadMore));
@@ -94,30 +97,44 @@ export function breakdown(loaded, { month, isCurrent, info, state }) {
     return h("div", { class: "notice warning" }, h("p", {}, text), h("p", {}, button), problem);
   }
 
-  function selectGroup(group) {
+  function selectGroup(group, values = {}) {
     by = group;
-    state.set({ by: group === GROUPS[0] ? "" : group });
+    state.push({ ...values, by: group === GROUPS[0] ? "" : group });
     render();
     announce(count.textContent);
   }
 
   // The resources of a kind or node, which add up to its cost.
   function showResources({ item }) {
-    state.set({ [by]: item[FILTERS[by]], search: "" });
     [search, input.value] = ["", ""];
-    const radio = selector.querySelector("[value=resource]");
+    selectGroup("resource", { [by]: item[FILTERS[by]], search });
+    checkRadio().focus();
+  }
+
+  function checkRadio() {
+    const radio = selector.querySelector(`[value=${by}]`);
     radio.checked = true;
-    selectGroup("resource");
-    radio.focus();
+    return radio;
+  }
+
+  // Back and Forward.
+  function restore() {
+    if (!output.isConnected) return;
+    clearTimeout(timer);
+    by = groupOf(state);
+    search = input.value = state.get("search");
+    checkRadio();
+    render();
+    announce(count.textContent);
   }
 
   function filterButton(name) {
     const value = name === "kind" ? kindName(state.get(name)) : state.get(name);
     const remove = () => {
-      state.set({ [name]: "" });
+      state.push({ [name]: "" });
       render();
       announce(count.textContent);
-      input.focus();
+      checkRadio().focus();
     };
     return h(
       "button",
@@ -146,6 +163,7 @@ export function breakdown(loaded, { month, isCurrent, info, state }) {
   const input = h("input", { type: "search", id, value: search, oninput: handleInput, ...verbatim });
   const selector = groupSelector(by, selectGroup);
   if (isComplete && items.every(isGap)) return emptyMonth(items, bill, month);
+  state.onReturn(restore);
   render();
   renderNotes();
   return [
@@ -155,7 +173,7 @@ export function breakdown(loaded, { month, isCurrent, info, state }) {
       "div",
       { class: "breakdown-tools" },
       selector,
-      h("div", { class: "search" }, h("label", { for: id }, t("costs.search")), input, count),
+      h("div", { class: "search" }, hasSearch && [h("label", { for: id }, t("costs.search")), input], count),
       filters,
     ),
     output,

@@ -3,6 +3,7 @@
 import { amount, exactAmount } from "../../components/amount.js";
 import { h } from "../../core/dom.js";
 import { formatNumber, t } from "../../core/i18n.js";
+import { NO_BREAK_SPACE } from "../../core/numbers.js";
 import { addMonths, formatDay, formatTime } from "../../core/time.js";
 import { hourlyRate } from "./hourly_rate.js";
 import { isCorrection, total } from "./rows.js";
@@ -47,11 +48,15 @@ function correctionText(cause) {
 export function sizeText({ res_meta: { vcpus, memory_gb: memory, size_gb: size } }) {
   return [
     vcpus > 0 && (vcpus === 1 ? t("flavors.core") : t("flavors.n_cores", { count: formatNumber(vcpus) })),
-    memory > 0 && t("flavor.ram_text", { size: `${formatNumber(memory)} GB` }),
-    size > 0 && `${formatNumber(size)} GB`,
+    memory > 0 && t("flavor.ram_text", { size: gigabytes(memory) }),
+    size > 0 && gigabytes(size),
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+function gigabytes(count) {
+  return `${formatNumber(count)}${NO_BREAK_SPACE}GB`;
 }
 
 // The hours of a month so far: {start, end}. What runs in the current hour is billed up to its end.

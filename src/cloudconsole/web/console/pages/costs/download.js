@@ -53,6 +53,7 @@ export function downloadButtons(first) {
     month = chosen;
     for (const [index, button] of buttons.entries()) {
       button.disabled = isEmpty;
+      button.title = isEmpty ? t("costs.download.empty") : "";
       replace(button, t(`costs.download.${FORMATS[index]}`, { month: formatMonth(month) }));
     }
   }

@@ -34,7 +34,7 @@ function table(items, { currency, monthDays: days }) {
 }
 
 function methodText({ currency }) {
-  return ["currency", "once", "rounding", "no_bill"].map((part) =>
+  return ["currency", "once", "ram", "rounding", "no_bill"].map((part) =>
     h("p", {}, t(`costs.method.${part}`, { currency: currencyName(currency) })),
   );
 }

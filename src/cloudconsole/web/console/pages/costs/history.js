@@ -1,5 +1,5 @@
 // The costs of the last twelve months: bars, of which one can be selected for its details, and a table. Both show which
-// part is corrections for earlier months.
+// part is corrections for earlier months. The current month has the outline of its forecast.
 
 import { amount, amountWithCurrency } from "../../components/amount.js";
 import { dataTable } from "../../components/data_table.js";
@@ -12,15 +12,18 @@ import { formatMonth, formatShortMonth } from "../../core/time.js";
 // Tops of the scale, in powers of ten.
 const STEPS = [10n, 12n, 15n, 20n, 25n, 30n, 40n, 50n, 60n, 80n, 100n];
 
-export function history(bills, { info, opened, selection }) {
+// `forecast` is that of the current month, or null.
+export function history({ bills, forecast }, { info, opened, selection }) {
+  const current = bills.at(-1);
+  const expected = forecast?.month === current?.bill_month && current?.total != null ? (forecast?.total ?? null) : null;
   return [
-    chart(bills, info.currency, selection),
-    legend(bills),
+    chart(bills, expected, info.currency, selection),
+    legend(bills, expected),
     disclosure(opened, "cost-table", t("costs.history.table"), table(bills, info.currency)),
   ];
 }
 
-function legend(bills) {
+function legend(bills, expected) {
   const part = (name, text) => [h("span", { class: `swatch ${name}` }), h("span", {}, text)];
   const isCorrected = (isMatch) => bills.some((bill) => hasCorrections(bill) && isMatch(bill.corrections));
   const entries = [
@@ -28,6 +31,7 @@ function legend(bills) {
     isCorrected((each) => !each.startsWith("-")) && part("correction", t("costs.corrections")),
     isCorrected((each) => each.startsWith("-")) && part("credit", t("costs.credits")),
     bills.some(({ total, complete }) => total !== null && !complete) && part("partial", t("costs.history.partial")),
+    expected !== null && part("forecast", t("costs.forecast")),
   ].filter(Boolean);
   return entries.length > 0 && h("ul", { class: "legend hint" }, entries.map((content) => h("li", {}, content)));
 }
@@ -41,19 +45,23 @@ function usageOf({ total, corrections }) {
   return difference(total, corrections);
 }
 
-function chart(bills, currency, selection) {
+function chart(bills, expected, currency, selection) {
   const current = bills.at(-1)?.bill_month;
   const readout = h("p", { class: "readout" });
-  const scale = scaleFor(bills.flatMap((bill) => [bill.total, hasCorrections(bill) ? usageOf(bill) : null]));
+  const totals = bills.flatMap((bill) => [bill.total, hasCorrections(bill) ? usageOf(bill) : null]);
+  const scale = scaleFor([...totals, expected]);
+  const forecastOf = ({ bill_month: month }) => (month === current ? expected : null);
+  const textOf = (bill) => readoutText(bill, { currency, isCurrent: bill.bill_month === current, expected: forecastOf(bill) });
   const selected = () => bills.find(({ bill_month: month }) => month === (selection?.get(current) ?? current));
-  const show = (bill) => replace(readout, bill && readoutText(bill, currency));
+  const show = (bill) => replace(readout, bill && textOf(bill));
   const columns = bills.map((bill, index) => column(bill, index));
 
   function column(bill, index) {
     const month = bill.bill_month;
+    const bars = bill.total === null ? unknownMark() : [outline(forecastOf(bill), scale.top), barOf(bill, scale.top)];
     const content = [
-      h("span", { class: "visually-hidden" }, readoutText(bill, currency)),
-      h("span", { class: "plot", "aria-hidden": "true" }, bill.total === null ? unknownMark() : barOf(bill, scale.top)),
+      h("span", { class: "visually-hidden" }, textOf(bill)),
+      h("span", { class: "plot", "aria-hidden": "true" }, bars),
       h("span", { class: "month", "aria-hidden": "true" }, formatShortMonth(month)),
       h("span", { class: "year", "aria-hidden": "true" }, hasYear(month, index) && month.slice(0, 4)),
     ];
@@ -102,6 +110,13 @@ function barOf(bill, top) {
   return bar;
 }
 
+function outline(expected, top) {
+  if (expected === null) return null;
+  const bar = h("span", { class: "bar forecast" });
+  bar.style.height = `${heightPercent(expected, top)}%`;
+  return bar;
+}
+
 // The first month and each January, but not December before January: there is no space for both.
 function hasYear(month, index) {
   return month.endsWith("-01") || (index === 0 && !month.endsWith("-12"));
@@ -111,7 +126,7 @@ function unknownMark() {
   return h("span", { class: "unknown-mark" }, "?");
 }
 
-function readoutText(bill, currency) {
+function readoutText(bill, { currency, isCurrent, expected }) {
   const month = formatMonth(bill.bill_month);
   if (bill.total === null) return t("costs.history.unknown", { month });
   const note = !bill.complete && [" ", h("span", { class: "muted" }, t("costs.history.partial.note"))];
@@ -124,12 +139,17 @@ function readoutText(bill, currency) {
       [t("costs.corrections.short"), " ", amount(bill.corrections, currency)],
     ),
   ];
+  const forecast = expected !== null && [
+    " · ",
+    h("span", { class: "muted parts" }, t("costs.forecast"), " ", amount(expected, currency)),
+  ];
   return [
-    h("span", { class: "muted" }, t("costs.history.month", { month })),
+    h("span", { class: "muted" }, t(isCurrent ? "costs.history.so_far" : "costs.history.month", { month })),
     " ",
     h("strong", {}, amountWithCurrency(bill.total, currency)),
     parts,
     note,
+    forecast,
   ];
 }
 
@@ -142,7 +162,9 @@ function heightPercent(total, top) {
 function scaleFor(totals) {
   const highest = totals.filter((total) => total !== null).reduce((a, b) => (compare(a, b) < 0 ? b : a), "0");
   const top = compare(highest, "0") > 0 ? roundUp(highest) : "1";
-  const { format } = new Intl.NumberFormat(language(), { notation: "compact", maximumSignificantDigits: 3 });
+  // Four digits fit as they are.
+  const notation = compare(top, "10000") < 0 ? "standard" : "compact";
+  const { format } = new Intl.NumberFormat(language(), { notation, maximumSignificantDigits: 3 });
   const labels = [1, 0.5, 0].map((part) => h("span", {}, part === 0 ? "0" : format(Number(top) * part)));
   return { top, labels };
 }

@@ -30,6 +30,8 @@ export function monthDetails({ months, selection, state, info, has, bills, price
     let data = null;
     const next = panel({
       name: "breakdown",
+      isKept: true,
+      keptAs: `breakdown ${shown}`,
       load: async () => (data = await loadMonth(shown, { bills, prices, isOver: shown !== current }, () => latest === token)),
       render: (loaded) => {
         // A download that failed when the console could not be reached.
@@ -48,6 +50,7 @@ export function monthDetails({ months, selection, state, info, has, bills, price
   }
 
   selection.onChange(async (chosen) => {
+    if (!select.isConnected) return;
     select.value = chosen;
     replace(notice);
     if (download) download.show(chosen);
@@ -85,11 +88,11 @@ async function loadMonth(month, { bills, prices, isOver }, isCurrent) {
   const [bill, previous] = [month, before].map((each) => found.find(({ bill_month: of }) => of === each) ?? null);
   // Resources are compared in months that are over, unless there are very many.
   const isComparable = isOver && bill?.complete && previous?.complete && rows.items.length < PAGE;
-  const rowsBefore = isComparable ? await loadRows(before, [], isCurrent) : null;
-  return { ...rows, bill, previous, prices: known, itemsBefore: rowsBefore?.isComplete ? rowsBefore.items : null };
+  const rowsBefore = isComparable ? await succeeded(() => loadRows(before, [], isCurrent)) : [];
+  return { ...rows, bill, previous, prices: known, itemsBefore: rowsBefore.isComplete ? rowsBefore.items : null };
 }
 
-// Panels that need the data show its errors.
+// Panels that need the data show its errors. The month is shown without what it is only compared with.
 async function succeeded(load) {
   try {
     return load ? await load() : [];

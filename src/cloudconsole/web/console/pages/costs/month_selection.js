@@ -10,6 +10,7 @@ const MONTHS = 12;
 export function monthSelection(state, { bills, forecast, timeZone }) {
   const listeners = new Set();
   let current = null;
+  let shown = null;
   const inUrl = () => (MONTH.test(state.get("month")) ? state.get("month") : null);
   const monthUpTo = (latest) => (inUrl() === null || inUrl() > latest ? latest : inUrl());
 
@@ -17,6 +18,7 @@ export function monthSelection(state, { bills, forecast, timeZone }) {
   async function months() {
     const known = await recentMonths();
     current = known.at(-1);
+    shown = monthUpTo(current);
     const chosen = inUrl();
     return chosen === null || chosen > current || known.includes(chosen) ? known : [...known, chosen].sort();
   }
@@ -29,6 +31,15 @@ export function monthSelection(state, { bills, forecast, timeZone }) {
     return monthsUpTo(current ?? monthOf(new Date(), timeZone));
   }
 
+  function show(month) {
+    shown = month;
+    for (const listener of listeners) listener(month);
+  }
+
+  state.onReturn(() => {
+    if (current !== null && monthUpTo(current) !== shown) show(monthUpTo(current));
+  });
+
   return {
     months,
     // A month that has not begun yet has no costs: the current one is shown.
@@ -38,8 +49,8 @@ export function monthSelection(state, { bills, forecast, timeZone }) {
     // By this computer's clock until the console's current month is known.
     shown: () => monthUpTo(current ?? monthOf(new Date(), timeZone)),
     set(month, current) {
-      state.set({ month: month === current ? "" : month });
-      for (const listener of listeners) listener(month);
+      state.push({ month: month === current ? "" : month });
+      show(month);
     },
     onChange: (listener) => void listeners.add(listener),
   };

@@ -55,5 +55,5 @@ function changeFigure(cost, previous, month, currency) {
 function percentText(change, whole) {
   const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
   const format = new Intl.NumberFormat(language(), { style: "percent", signDisplay: "exceptZero", ...digits });
-  return t("costs.compared.percent", { percent: format.format(share(change, whole)) });
+  return t("costs.compared.percent", { percent: format.format(share(change, whole)).replace("-", "−") });
 }

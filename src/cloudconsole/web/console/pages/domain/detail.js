@@ -37,7 +37,7 @@ function sections(domain, origin) {
     card("domain.general", [
       field("domainId", text(domain.domainId)),
       field("domainName", text(domain.domainName), null),
-      field("enabled", enabledBadge(domain.enabled), null),
+      field("enabled", enabledBadge(domain.enabled), isEnabled(domain.enabled) ? null : "domain.enabled.disabled"),
       field("status", text(valueText("status", domain.status))),
       field("serviceType", text(valueText("serviceType", domain.serviceType))),
       field("serviceAreas", serviceAreas(domain.serviceAreas)),
@@ -122,11 +122,11 @@ function list(values) {
   return h("ul", { class: "inline-list" }, values.map((each) => h("li", {}, text(each))));
 }
 
-// Area codes are specific to the provider and are not translated.
+// Area codes are specific to the provider: only common ones have names.
 function serviceAreas(codes) {
   const areas = String(codes ?? "").split(";").map((code) => code.trim()).filter(Boolean);
   if (areas.length === 0) return none();
-  return h("ul", { class: "tags" }, areas.map((code) => h("li", { class: "badge" }, h("bdi", {}, code))));
+  return h("ul", { class: "tags" }, areas.map((code) => h("li", { class: "badge", title: code }, h("bdi", {}, valueText("serviceAreas", code)))));
 }
 
 export function enabledBadge(value) {

@@ -14,8 +14,18 @@ export function domainPanel(domainId, head) {
   const detail = panel({
     name: "domain",
     load: () => domainOrIdError(domainId),
-    render: (result) => (result instanceof ApiError ? notFound(result, domainId) : show(result)),
+    render: (result) => (result instanceof ApiError ? notFound(result) : show(result)),
   });
+
+  function notFound(error) {
+    const isUnknown = error.error === "domain_not_found";
+    if (isUnknown) {
+      replace(heading, t("domain.not_found.title"));
+      document.title = t("title.page", { page: t("domain.not_found.title") });
+    }
+    const text = isUnknown ? t("domain.not_found", { id: domainId }) : error.message;
+    return h("p", { class: "notice danger", role: "alert" }, text);
+  }
 
   function show(domain) {
     replace(heading, h("bdi", {}, domain.domainName));
@@ -30,10 +40,4 @@ export function domainPanel(domainId, head) {
 
 function backLink() {
   return h("a", { href: "#/domain" }, h("span", { "aria-hidden": "true" }, "←"), t("domain.all"));
-}
-
-function notFound(error, domainId) {
-  const isUnknown = error.error === "domain_not_found";
-  return h("p", { class: "notice danger", role: "alert" },
-    isUnknown ? t("domain.not_found", { id: domainId }) : error.message);
 }

@@ -24,7 +24,8 @@ export function jsonTree(value, depth = 0) {
 }
 
 function field(name, value, depth) {
-  return entry(fieldLabel(name), isLeaf(value) ? valueText(name, value) : value, depth);
+  const text = (each) => valueText(name, each);
+  return entry(fieldLabel(name), isLeaf(value) ? text(value) : isLeafList(value) ? value.map(text) : value, depth);
 }
 
 // The title of an item replaces the fields it is made of.

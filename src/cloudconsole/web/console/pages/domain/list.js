@@ -16,6 +16,8 @@ export const PAGE_SIZE = 1000;
 // How many are loaded before the reader is asked.
 const BOUND = 10_000;
 const DEBOUNCE_MS = 250;
+// Fewer domains are seen at a glance.
+const SEARCH_FROM = 9;
 const COLUMNS = ["domainName", "domainId", "enabled", "status", "serviceType"];
 
 export function domainList(firstPage, route) {
@@ -113,8 +115,9 @@ export function domainList(firstPage, route) {
   render();
   if (!isComplete) loadUntil(BOUND);
   const label = h("label", { for: inputId }, t("domain.search"));
+  const hasSearch = search !== "" || firstPage.length >= SEARCH_FROM;
   const form = h("form", { class: "search", role: "search", onsubmit: handleSubmit }, label, input, count);
-  return h("section", { class: "card domain-list" }, form, notice, noResults, table, rows.footer);
+  return h("section", { class: "card domain-list" }, hasSearch ? form : count, notice, noResults, table, rows.footer);
 }
 
 function domainTable(body) {

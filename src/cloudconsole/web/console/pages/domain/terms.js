@@ -10,7 +10,7 @@ export function fieldLabel(name) {
 
 export function valueText(field, value) {
   if (typeof value === "boolean" && hasMessage(`domain.key.${field}`)) return t(value ? "domain.yes" : "domain.no");
-  if (field === "ttlSeconds" && Number.isSafeInteger(value) && value > 0) return duration(value);
+  if (field === "ttlSeconds" && Number.isSafeInteger(value) && value >= 0) return duration(value);
   if (typeof value !== "string") return value;
   const key = `domain.value.${field}.${value}`;
   return hasMessage(key) ? t(key) : value;
@@ -26,8 +26,8 @@ export function itemTitle(item) {
   return null;
 }
 
-// Exact, in the largest unit that has no fraction: 86400 is 1 day, 5400 is 90 minutes.
+// Exact, in the largest unit that has no fraction: 86400 is 1 day, 5400 is 90 minutes, 0 is 0 seconds.
 function duration(seconds) {
-  const [unit, length] = DURATION_UNITS.find(([, each]) => seconds % each === 0);
+  const [unit, length] = DURATION_UNITS.find(([, each]) => seconds >= each && seconds % each === 0) ?? ["second", 1];
   return new Intl.NumberFormat(language(), { style: "unit", unit, unitDisplay: "long" }).format(seconds / length);
 }

@@ -10,7 +10,8 @@ import { coresText } from "./spec.js";
 
 const DEBOUNCE_MS = 250;
 
-// `onChange` is called after each change. Returns {element, matches, isActive, reset}.
+// `onChange` is called after each change. Returns {element, toggle, matches, activeCount, countText, renderToggle, reset};
+// the toggle shows and hides the filters where the screen is narrow.
 export function flavorFilters({ flavors, configs, limits }, units, state, onChange) {
   const ramSizes = () => (cores === null ? configs.ram : Object.hasOwn(limits, cores) ? limits[cores] : []);
   const fromUrl = (name, values) => values.find((each) => String(each) === state.get(name)) ?? null;
@@ -75,11 +76,21 @@ export function flavorFilters({ flavors, configs, limits }, units, state, onChan
 
   function countText() {
     const values = { count: formatNumber(matches().length), total: formatNumber(flavors.length) };
-    return t(isActive() ? "flavors.count.filtered" : "flavors.count", values);
+    return t(activeCount() > 0 ? "flavors.count.filtered" : "flavors.count", values);
   }
 
-  function isActive() {
-    return cores !== null || ram !== null || disk !== null || search !== "";
+  function activeCount() {
+    return [cores !== null, ram !== null, disk !== null, search !== ""].filter(Boolean).length;
+  }
+
+  function renderToggle() {
+    const count = activeCount();
+    replace(toggle, count > 0 ? t("flavors.filters.active", { count: formatNumber(count) }) : t("flavors.filters"));
+  }
+
+  function setOpen(isOpen) {
+    toggle.setAttribute("aria-expanded", String(isOpen));
+    element.classList.toggle("is-open", isOpen);
   }
 
   function renderCores() {
@@ -133,7 +144,8 @@ export function flavorFilters({ flavors, configs, limits }, units, state, onChan
     renderAll();
     state.set({ search });
     update(null);
-    coresPlace.querySelector("input").focus();
+    const first = coresPlace.querySelector("input");
+    (first.checkVisibility() ? first : toggle).focus();
   }
 
   const inputId = newId("search");
@@ -141,6 +153,10 @@ export function flavorFilters({ flavors, configs, limits }, units, state, onChan
   const input = h("input", { type: "search", id: inputId, value: search, oninput: handleInput, ...verbatim });
   renderAll();
   const searchField = h("div", { class: "filter-search" }, h("label", { for: inputId }, t("flavors.search")), input);
-  const element = h("div", { class: "filters" }, coresPlace, h("div", {}, ramPlace, warningText), searchField, diskPlace);
-  return { element, matches, isActive, countText, reset };
+  const id = newId("filters");
+  const element = h("div", { class: "filters", id }, coresPlace, h("div", {}, ramPlace, warningText), searchField, diskPlace);
+  const onclick = () => setOpen(toggle.getAttribute("aria-expanded") === "false");
+  const toggle = h("button", { type: "button", class: "filters-toggle", "aria-controls": id, onclick });
+  setOpen(false);
+  return { element, toggle, matches, activeCount, countText, renderToggle, reset };
 }

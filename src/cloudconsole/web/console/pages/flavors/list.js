@@ -42,7 +42,8 @@ export function flavorList(data, units, state, pricing) {
     replace(count, [filters.countText(), node && t("flavors.prices_of", { node })].filter(Boolean).join(" · "));
     noResults.hidden = rows.length > 0;
     output.hidden = rows.length === 0;
-    reset.hidden = !filters.isActive();
+    filters.renderToggle();
+    reset.hidden = filters.activeCount() === 0;
     table.show(rows, { keepLimit });
     if (focusKey) output.querySelector(`[data-focus-key="${CSS.escape(focusKey)}"]`)?.focus();
   }
@@ -143,6 +144,7 @@ export function flavorList(data, units, state, pricing) {
       h("h2", { id }, t("flavors.pick")),
       commandsButton(t("nav.flavors"), () => ({ action: "GetFlavors", cli: ["flavors"] })),
     ),
+    filters.toggle,
     filters.element,
     h("div", { class: "list-head" }, count, reset),
     pricing && h("p", { class: "hint" }, t("flavors.prices_include", { days: pricing.monthDays })),

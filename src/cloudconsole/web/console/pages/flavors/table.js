@@ -69,7 +69,7 @@ function priceText(price, currency) {
   if (!price) return unknown(price);
   if (price.month === null) return h("span", { class: "no-price" }, t("estimate.no_price"));
   return [
-    roundedAmount(price.month, currency),
+    h("span", { "data-suffix": t("flavor.suffix.month", { currency }) }, roundedAmount(price.month, currency)),
     h("span", { class: "cell-note muted" }, t("flavors.per_hour", { amount: groupThousands(price.hour) })),
   ];
 }

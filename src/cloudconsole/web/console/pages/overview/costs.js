@@ -5,7 +5,8 @@ import { amount } from "../../components/amount.js";
 import { h } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
 import { compare, share, sum } from "../../core/money.js";
-import { call, serviceInfo } from "../../core/session.js";
+import { errorBox, toApiError } from "../../core/panel.js";
+import { call, CallCancelled, serviceInfo } from "../../core/session.js";
 import { formatMonth } from "../../core/time.js";
 import { kindName } from "../costs/kinds.js";
 import { figure, progress, recordNote } from "../costs/this_month.js";
@@ -24,18 +25,25 @@ export async function loadCosts() {
   const info = await serviceInfo();
   const has = (action) => (info.extensions ?? []).includes(action);
   request = has(FORECAST.action) ? FORECAST : ESTIMATE;
-  const [items, forecast] = await Promise.all([
+  const results = await Promise.allSettled([
     call(ESTIMATE.action),
     has(FORECAST.action) ? call(FORECAST.action) : null,
   ]);
-  return { items, forecast, info, hasResources: has("GetConsumptionsByQuery") };
+  const [{ reason: failure } = {}, other] = results.filter(({ status }) => status === "rejected");
+  // What was loaded is shown, if anything was.
+  if (failure instanceof CallCancelled || (failure && (other || !has(FORECAST.action)))) throw failure;
+  const [items, forecast] = results.map(({ value }) => value);
+  return { items, forecast, failure, info, hasResources: has("GetConsumptionsByQuery") };
 }
 
-export function costs({ items, forecast, info, hasResources }) {
+// `items` or `forecast` are undefined if they could not be loaded, and then `failure` is why.
+export function costs({ items, forecast, failure, info, hasResources }, opened, reload) {
   const { currency } = info;
   return [
-    forecast === null ? presentFigures(items, currency) : monthFigures(forecast, currency),
-    items.length > 0 && kinds(items, info),
+    forecast === null && presentFigures(items, currency),
+    forecast && monthFigures(forecast, currency),
+    failure && errorBox(toApiError(failure), reload),
+    items?.length > 0 && kinds(items, info),
     h(
       "p",
       { class: "costs-link row" },

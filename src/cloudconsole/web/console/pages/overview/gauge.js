@@ -15,9 +15,12 @@ export function quotaStatus(used, limit) {
   return used * 100n >= limit * NEAR_PERCENT ? "near" : "ok";
 }
 
-// With one decimal, as everywhere on the page; rounded down, so that 100 % is the whole.
+// With one decimal, as everywhere on the page. What is below the limit, or not near it, is not rounded up to it.
 export function percentText(used, limit) {
-  return t("quota.percent", { percent: formatNumber(Number((used * 1000n) / limit) / 10, 1) });
+  const bound = [NEAR_PERCENT, 100n].find((percent) => used * 100n < limit * percent);
+  const thousandths = (used * 2000n + limit) / (2n * limit);
+  const shown = bound !== undefined && thousandths >= bound * 10n ? bound * 10n - 1n : thousandths;
+  return t("quota.percent", { percent: formatNumber(Number(shown) / 10, 1) });
 }
 
 export function gauge({ name, label, used, limit, format }) {

@@ -12,7 +12,8 @@ export function urls(items) {
 }
 
 function urlItem({ id, type, url }) {
-  const text = h("bdi", {}, url);
+  // Broken after slashes first.
+  const text = h("bdi", {}, url.split(/(?<=[^:/][/?&])(?![/?&])/).map((part, index) => [index > 0 && h("wbr"), part]));
   return h(
     "li",
     { "data-url": id },

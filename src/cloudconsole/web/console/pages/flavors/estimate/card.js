@@ -47,7 +47,7 @@ export function estimateCard({
 
   function render() {
     replace(list, items.map((item) => rowOf(item)));
-    list.hidden = clear.hidden = bar.hidden = items.length === 0;
+    list.hidden = clear.hidden = items.length === 0;
     code.hidden = included().length === 0;
     hint.hidden = items.length > 0;
   }
@@ -78,7 +78,7 @@ export function estimateCard({
       result.removeAttribute("aria-busy");
       replace(result);
       replace(details);
-      replace(barText, notIncluded());
+      showEmptyBar();
       return;
     }
     result.setAttribute("aria-busy", "true");
@@ -115,6 +115,11 @@ export function estimateCard({
     const mark = !estimate.fits ? "✖ " : notIncluded() ? "▲ " : "✓ ";
     replace(barText, h("span", { "aria-hidden": "true" }, mark), [month, notIncluded()].filter(Boolean).join(" · "));
     if (isAnnounced) announce(summary(estimate, month, notIncluded()));
+  }
+
+  // Nothing can be estimated.
+  function showEmptyBar() {
+    replace(barText, notIncluded() ?? t("estimate.bar.empty"));
   }
 
   // What the result leaves out, or null.
@@ -217,6 +222,6 @@ export function estimateCard({
   saveEstimate(state);
   if (parsed.length > MAX_ITEMS) replace(notice, t("estimate.too_many", { maximum: formatNumber(MAX_ITEMS) }));
   if (included().length > 0) load();
-  else replace(barText, notIncluded());
+  else showEmptyBar();
   return { card, bar, addFlavor };
 }

@@ -27,7 +27,8 @@ export function itemRow(item, { units, volumeTypes, currency, onChange, onRemove
 
     input.addEventListener("input", () => {
       const value = wholeNumber(input.value, maximum);
-      setError(value === null ? t("estimate.invalid_number", { maximum: formatNumber(maximum) }) : null);
+      const text = () => t(`estimate.invalid_${field === "size" ? "size" : "number"}`, { maximum: formatNumber(maximum) });
+      setError(value === null ? text() : null);
       if (value === null) return;
       item[field] = value;
       onChange();
