@@ -66,7 +66,7 @@ def table(scope: Locator) -> list[list[str]]:
     """The cells of the visible table's rows, below its headings, without the change from the month before."""
     rows = scope.locator("tbody tr, tfoot tr").all()
     texts = [[cell.inner_text() for cell in row.locator("th, td").all()] for row in rows]
-    return [[text.partition("\nCompared with ")[0] for text in row] for row in texts]
+    return [[text.partition("\nCompared with ")[0].replace("\xa0", " ") for text in row] for row in texts]
 
 
 def respond(page: Page, responses: Responses) -> None:
@@ -135,9 +135,9 @@ def test_estimated_costs_are_rounded_and_on_demand_exact(browser: ConsoleBrowser
     [
         ("2.345", "CNY", "2.35"),
         ("2.344999999", "CNY", "2.34"),
-        ("-2.345", "CNY", "-2.35"),
+        ("-2.345", "CNY", "−2.35"),
         ("0.004999999", "CNY", "< 0.01"),
-        ("-0.004", "CNY", "> -0.01"),
+        ("-0.004", "CNY", "> −0.01"),
         ("0.005", "CNY", "0.01"),
         ("0.00", "CNY", "0.00"),
         ("999.995", "CNY", "1,000.00"),
@@ -307,7 +307,7 @@ def test_a_month_that_has_not_begun_leads_to_the_current_one(browser: ConsoleBro
     expect(breakdown.get_by_label("Month")).to_have_value("2026-11")
     expect(breakdown.locator("option")).to_have_count(12)
     expect(breakdown.get_by_role("button", name="Download November 2026 (CSV)")).to_be_enabled()
-    expect(page.get_by_role("button", name="November 2026:")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="November 2026 so far:")).to_have_attribute("aria-pressed", "true")
     breakdown.get_by_label("Month").select_option("2026-10")
     expect(breakdown.get_by_text("Costs of October 2026 in CNY")).to_be_visible()
     expect(breakdown.get_by_text("has not begun yet")).to_have_count(0)
@@ -351,7 +351,7 @@ def test_only_complete_months_are_compared(browser: ConsoleBrowser, previous: st
     if not is_complete:
         expect(change).to_have_count(0)
         return
-    shown = {"0.00": "+10.00 CNY", "5.00": "+5.00 CNY (+100.0%)", "12.00": "-2.00 CNY (-16.7%)"}[str(previous)]
+    shown = {"0.00": "+10.00 CNY", "5.00": "+5.00 CNY (+100.0%)", "12.00": "−2.00 CNY (−16.7%)"}[str(previous)]
     expect(change).to_have_text(f"{shown}31 days instead of 30")
 
 
@@ -373,7 +373,7 @@ def test_a_kind_or_node_leads_to_its_resources(browser: ConsoleBrowser, by: str,
     expect(breakdown.locator("tbody tr")).to_have_count(len(found))
     breakdown.get_by_role("button", name="Remove filter").click()
     expect(breakdown.locator("tbody tr")).to_have_count(9)
-    expect(breakdown.get_by_label("Search")).to_be_focused()
+    expect(breakdown.get_by_role("radio", name="By resource")).to_be_focused()
 
 
 @pytest.mark.parametrize("name", ["kind", "node"])
@@ -447,7 +447,7 @@ def test_the_months_show_corrections_apart(browser: ConsoleBrowser) -> None:
     for month, text in [
         ("2026-08", "August 2026: 10.00 CNY"),
         ("2026-09", "September 2026: 12.50 CNY Usage 10.00, Corrections 2.50"),
-        ("2026-10", "October 2026: 8.00 CNY Usage 10.00, Corrections -2.00"),
+        ("2026-10", "October 2026: 8.00 CNY Usage 10.00, Corrections −2.00"),
     ]:
         expect(history.locator(f"[data-month='{month}'] .visually-hidden")).to_have_text(text)
     bars = "each => [each.style.height, each.firstChild?.className, each.firstChild?.style.height]"
@@ -459,7 +459,7 @@ def test_the_months_show_corrections_apart(browser: ConsoleBrowser) -> None:
     history.get_by_text("Show as a table").click()
     assert table(history) == [
         ["November 2026", "", "", "Unknown"],
-        ["October 2026", "10.00", "-2.00", "8.00"],
+        ["October 2026", "10.00", "−2.00", "8.00"],
         ["September 2026", "10.00", "2.50", "12.50"],
         ["August 2026", "10.00", "0.00", "10.00"],
     ]
@@ -483,7 +483,7 @@ def test_resources_are_compared_with_the_month_before(browser: ConsoleBrowser) -
     page = open_with(browser, responses, "/#/costs?month=2026-10&by=resource")
     cells = page.locator(".breakdown-table tbody .col-amount")
     compared = "Compared with September 2026"
-    expected = ["7.00 New", "4.00 -1.00", "3.50 +2.50", "2.00"]
+    expected = ["7.00 New", "4.00 −1.00", "3.50 +2.50", "2.00"]
     expect(cells).to_have_text([each.replace(" ", f"{compared} ") for each in expected], use_inner_text=False)
     assert_accessible(page)
     page.get_by_label("By kind").check()
@@ -769,7 +769,7 @@ def test_unknown_costs_are_shown_as_unknown(browser: ConsoleBrowser) -> None:
     expect(month).to_contain_text("Part of this month was not recorded.")
     history = panel(page, "Last twelve months")
     expect(history.get_by_role("button", name="December 2025: not recorded")).to_contain_text("?")
-    expect(history.get_by_role("button", name="November 2026: 3.00 CNY (partly recorded)")).to_be_visible()
+    expect(history.get_by_role("button", name="November 2026 so far: 3.00 CNY (partly recorded)")).to_be_visible()
     expect(history.locator("[aria-pressed=true] .bar")).to_have_css("background-image", re.compile("gradient"))
     history.get_by_text("Show as a table").click()
     shown = table(history)
@@ -811,13 +811,13 @@ def test_corrections_are_included_and_named(browser: ConsoleBrowser) -> None:
     breakdown = panel(page, "Monthly breakdown")
     assert [row[0::4] for row in table(breakdown)] == [
         ["disk 1\nv-1", "10.50"],
-        ["Correction of prices", "-2.50"],
+        ["Correction of prices", "−2.50"],
         ["Total", "8.00"],
     ]
     first = breakdown.locator("tbody tr").first
     expect(first).to_contain_text("hk-1, hk-2")
     expect(first.locator(".line")).to_have_text(["349 h × 0.01 = 10.00", "Correction (price): 0.50"])
-    assert breakdown.locator(".month-summary dd").all_inner_texts() == ["8.00 CNY", "10.00 CNY", "-2.00 CNY"]
+    assert breakdown.locator(".month-summary dd").all_inner_texts() == ["8.00 CNY", "10.00 CNY", "−2.00 CNY"]
     expect(breakdown.locator(".month-summary dt")).to_have_text(
         ["November 2026 so far", "Usage", "Corrections for earlier months"]
     )
@@ -825,8 +825,8 @@ def test_corrections_are_included_and_named(browser: ConsoleBrowser) -> None:
     assert [row[:4] for row in table(breakdown)] == [
         ["hk-1", "10.00", "0.00", "10.00"],
         ["hk-2", "0.00", "0.50", "0.50"],
-        ["No node", "0.00", "-2.50", "-2.50"],
-        ["Total", "10.00", "-2.00", "8.00"],
+        ["No node", "0.00", "−2.50", "−2.50"],
+        ["Total", "10.00", "−2.00", "8.00"],
     ]
     assert_accessible(page)
 
@@ -849,7 +849,7 @@ def test_a_large_month_is_loaded_in_parts(browser: ConsoleBrowser) -> None:
     expect(breakdown.locator("tfoot .amount")).to_have_text("12,345.00")
     expect(breakdown.locator("tfoot th")).to_have_text("Total")
     expect(breakdown.get_by_role("button", name="Load more")).to_have_count(0)
-    expect(breakdown.get_by_label("Search")).to_be_focused()
+    expect(breakdown.get_by_role("radio", name="By resource")).to_be_focused()
     breakdown.get_by_role("button", name="Show 100 more").click()
     expect(breakdown.locator("tbody tr")).to_have_count(200)
     expect(breakdown.locator("tbody tr:nth-child(101) th")).to_be_focused()

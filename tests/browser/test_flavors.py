@@ -352,7 +352,7 @@ def test_rows_can_be_sorted_by_price_and_by_what_fits(browser: ConsoleBrowser) -
 def test_prices_follow_the_node(browser: ConsoleBrowser, client: Console) -> None:
     page = flavors_page(browser)
     # The tenant's own machines are on nodes without prices of their own, too.
-    nodes = ["Not chosen: standard prices", "hk-1", "hk-2", "sg-1", "sh-1 (standard prices)"]
+    nodes = ["Any (standard prices)", "hk-1", "hk-2", "sg-1", "sh-1 (standard prices)"]
     assert page.get_by_label("Node").locator("option").all_inner_texts() == nodes
     items = [{"res_type": "instance", "flavor": "4", "region": "sg-1"}]
     expected = client.call("GetEstimate", items=items)["hour"]

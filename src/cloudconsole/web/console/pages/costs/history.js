@@ -140,8 +140,8 @@ function readoutText(bill, { currency, isCurrent, expected }) {
     ),
   ];
   const forecast = expected !== null && [
-    " · ",
-    h("span", { class: "muted parts" }, t("costs.forecast"), " ", amount(expected, currency)),
+    " ",
+    h("span", { class: "muted parts" }, "· ", t("costs.forecast"), " ", amount(expected, currency)),
   ];
   return [
     h("span", { class: "muted" }, t(isCurrent ? "costs.history.so_far" : "costs.history.month", { month })),
