@@ -90,7 +90,7 @@ export function flavorFilters({ flavors, configs, limits }, units, state, onChan
 
   function setOpen(isOpen) {
     toggle.setAttribute("aria-expanded", String(isOpen));
-    element.classList.toggle("is-open", isOpen);
+    element.classList.toggle("is-shown", isOpen);
   }
 
   function renderCores() {
