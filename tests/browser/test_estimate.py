@@ -144,6 +144,7 @@ def test_amounts_are_dimmed_while_a_field_is_invalid(browser: ConsoleBrowser) ->
     size = page.get_by_label("Size of Volume in GB")
     for typed in ("", "-5"):
         size.fill(typed)
+        expect(page.get_by_text("Enter a size in whole GB, from 1 to 100,000,000.")).to_be_visible()
         for each in shown:
             expect(each).to_have_css("filter", "grayscale(1)")
         assert_accessible(page)

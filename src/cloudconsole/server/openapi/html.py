@@ -126,7 +126,8 @@ curl -sS -c "$jar" "$base/api/" >/dev/null
 token=$(awk '$6 == "csrftoken" {{print $7}}' "$jar")
 login=$(printf %s "$password" | curl -sS --fail-with-body -b "$jar" -c "$jar" "$base/auth/login/" \\
   --data-urlencode "csrfmiddlewaretoken=$token" --data-urlencode "username=$username" \\
-  --data-urlencode password@- --data-urlencode "region=$region") || {{ printf '%s\\n' "$login" >&2; exit 1; }}
+  --data-urlencode password@- --data-urlencode "region=$region") ||
+  {{ printf '%s\\n' "$login" >&2; exit 1; }}
 curl -sS -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -d action=GetUsageLimits; echo
 curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/" >/dev/null
 )"""

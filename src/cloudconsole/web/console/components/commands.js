@@ -76,7 +76,8 @@ curl -sS -c "$jar" "$base/api/" >/dev/null
 token=$(awk '$6 == "csrftoken" {print $7}' "$jar")
 login=$(printf %s "$password" | curl -sS --fail-with-body -b "$jar" -c "$jar" "$base/auth/login/" \\
   --data-urlencode "csrfmiddlewaretoken=$token" --data-urlencode password@- \\
-  ${field("username", username)} ${field("region", region)}) || { printf '%s\\n' "$login" >&2; exit 1; }
+  ${field("username", username)} ${field("region", region)}) ||
+  { printf '%s\\n' "$login" >&2; exit 1; }
 curl -sS -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -H 'Content-Type: application/json' \\
   -d ${quoted(body)}; echo
 curl -sS -b "$jar" -H "X-CSRFToken: $token" -X POST "$base/auth/logout/" >/dev/null
