@@ -284,7 +284,7 @@ GOOD = account(NOWHERE)
 USAGE_ERRORS = {
     "no URL": (("--region", "r", "--username", "u"), "BASE_URL"),
     "an unknown check": ((*GOOD, "--only", "nothing"), "--only: nothing: no such check or section"),
-    "a misspelled check": ((*GOOD, "--only", "sesion.opens"), "did you mean session.opens?"),
+    "a misspelled check": ((*GOOD, "--only", "session.open"), "did you mean session.opens?"),
     "a misspelled section": ((*GOOD, "--only", "7 Error"), "did you mean 7 Errors?"),
     "a check of another profile": ((*GOOD, "--only", "console.host"), "use --suite all"),
     "a missing report": (("--verify", "/nowhere"), "--verify: /nowhere: No such file"),

@@ -108,6 +108,29 @@ def test_every_schema_has_a_title_and_a_description(name: str) -> None:
     assert SCHEMAS[name]["description"].endswith(".")
 
 
+def all_inline_schemas(node: object, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the schemas of parameters, headers and bodies that are no references."""
+    if isinstance(node, dict):
+        schema = node.get("schema")
+        if isinstance(schema, dict) and "$ref" not in schema:
+            yield path, schema
+        for name, child in node.items():
+            yield from all_inline_schemas(child, f"{path}/{name}")
+
+
+@pytest.mark.parametrize("path", dict(all_inline_schemas(DOCUMENT)))
+def test_every_inline_schema_has_a_title_and_a_description(path: str) -> None:
+    schema = dict(all_inline_schemas(DOCUMENT))[path]
+    assert schema["title"]
+    assert schema["description"].endswith(".")
+
+
+def test_inline_schemas_are_found() -> None:
+    titles = [schema["title"] for _, schema in all_inline_schemas(DOCUMENT)]
+    assert {"ActionBody", "ActionForm", "ActionAnswer", "SetCookie", "AcceptLanguage"} <= set(titles)
+    assert not set(titles) & set(SCHEMAS)
+
+
 def test_operation_ids_are_verbs_in_camel_case_and_tags_are_declared() -> None:
     operations = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]
     assert [operation["operationId"] for operation in operations] == ["openSession", "callAction", "logIn", "logOut"]

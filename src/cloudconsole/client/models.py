@@ -140,7 +140,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """One accelerated domain."""
+    """One CDN domain."""
 
     id: str
     name: str

@@ -69,7 +69,7 @@ GET_URL_LIST = Action(
 )
 GET_DOMAIN_DETAIL = Action(
     name="GetDomainDetail",
-    purpose=Text("One accelerated domain, by ID.", "按 id 查询一个加速域名。"),
+    purpose=Text("One CDN domain, by ID.", "按 id 查询一个加速域名。"),
     record=DomainDetail,
     success=Text("Domain.", "获取域名详情成功"),
     parameters=DomainDetailParameters,

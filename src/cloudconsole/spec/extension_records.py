@@ -13,7 +13,7 @@ class DomainItem(Struct, frozen=True):
     """One of the tenant's domains; GetDomainDetail returns all of its fields."""
 
     domain_id: Annotated[str, field_doc("Its ID; the list is ordered by it.")] = field(name="domainId")
-    domain_name: Annotated[str, field_doc("The accelerated domain.")] = field(name="domainName")
+    domain_name: Annotated[str, field_doc("The CDN domain.")] = field(name="domainName")
     enabled: Annotated[Literal["true", "false"], field_doc('The text `"true"` or `"false"`, as in GetDomainDetail.')]
     status: Annotated[str, field_doc("As the operator recorded it; accept any value.")]
     service_type: Annotated[str, field_doc("As the operator recorded it; accept any value.")] = field(
@@ -32,7 +32,7 @@ class Announcement(Struct, frozen=True):
     url: Annotated[str, field_doc("Link to the full text.")]
     title: Annotated[str, field_doc("Its title.")]
     language: Annotated[NewsLanguage | None, field_doc("The language of the title; null if it is for readers of both.")]
-    pinned: Annotated[bool, field_doc("Whether it is important, such as a maintenance.")]
+    pinned: Annotated[bool, field_doc("Whether it is important, such as a maintenance notice.")]
 
 
 class PriceItem(Struct, frozen=True):

@@ -48,7 +48,7 @@ class DomainsParameters(Struct, frozen=True):
 
 GET_DOMAINS = Action(
     name="GetDomains",
-    purpose=Text("The tenant's accelerated domains, in pages.", "租户的加速域名，分页返回。"),
+    purpose=Text("The tenant's CDN domains, in pages.", "租户的加速域名，分页返回。"),
     record=list[DomainItem],
     success=Text("Domains.", "获取域名列表成功"),
     parameters=DomainsParameters,

@@ -120,7 +120,7 @@ class DomainDetail(Struct, frozen=True, kw_only=True):
     """`data` of GetDomainDetail."""
 
     domain_id: Annotated[str, field_doc("The requested ID.")] = field(name="domainId")
-    domain_name: Annotated[str, field_doc("The accelerated domain.")] = field(name="domainName")
+    domain_name: Annotated[str, field_doc("The CDN domain.")] = field(name="domainName")
     comment: Annotated[str, field_doc("May be empty, never null.")]
     service_areas: Annotated[str, field_doc("Codes separated by semicolons; accept any value.")] = field(
         name="serviceAreas"

@@ -30,22 +30,27 @@ PARAMETERS: Final[Document] = {
         "name": "Accept-Language",
         "in": "header",
         "description": "The language of `message`: Chinese (`zh`) or English (`en`).",
-        "schema": {"type": "string"},
+        "schema": {"title": "AcceptLanguage", "type": "string", "description": "Languages with weights, as in HTTP."},
     },
     "RequestId": {
         "name": "X-Request-ID",
         "in": "header",
         "description": "Identifies the request in logs; returned in the response if it is 1 to 64 of `[A-Za-z0-9._-]`.",
-        "schema": {"type": "string"},
+        "schema": {
+            "title": "GivenRequestId",
+            "type": "string",
+            "description": "Any other text is replaced by a new ID.",
+        },
     },
 }
 
 ABOUT: Final = (
     "The programmatic interface of a cloud: quotas and usage, flavors, URLs, CDN domains, news and estimated costs. "
     "`GET /api/` opens a cookie session, `POST /auth/login/` logs in, `POST /api/` calls one of the actions. Six of "
-    "them are the interface; the others are extensions, which `GET /api/` names in `extensions`. Every "
-    "response is a JSON envelope; programs read its `code` and `error`. Any other path is `not_found`, any other "
-    "method `method_not_allowed`; `HEAD` works where `GET` does, and `OPTIONS` returns 204 with `Allow`."
+    "them are the interface; the others are extensions, which `GET /api/` names in `extensions`. Actions, `GET /api/` "
+    "and all errors respond with a JSON envelope; programs read its `code` and `error`. Any other path is "
+    "`not_found`, any other method `method_not_allowed`; `HEAD` works where `GET` does, and `OPTIONS` returns 204 with "
+    "`Allow`."
 )
 
 
@@ -120,6 +125,8 @@ def _one_of_the_actions(actions: tuple[Action, ...], examples: Examples, media: 
     bodies = {action.name: reference(name_of(action)) for action in actions}
     return {
         "schema": {
+            "title": "ActionBody" if media == JSON else "ActionForm",
+            "description": "An action and its parameters; other fields are ignored.",
             "oneOf": list(bodies.values()),
             "discriminator": {
                 "propertyName": "action",
@@ -157,8 +164,8 @@ def _catalogue(actions: tuple[Action, ...]) -> list[Document]:
 
 
 _SECURITY_SCHEMES: Final[Document] = {
-    "session": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "Given by a login."},
-    "csrfCookie": {"type": "apiKey", "in": "cookie", "name": CSRF_COOKIE, "description": "Given by `GET /api/`."},
+    "session": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "Set at login."},
+    "csrfCookie": {"type": "apiKey", "in": "cookie", "name": CSRF_COOKIE, "description": "Set by `GET /api/`."},
     "csrfHeader": {
         "type": "apiKey",
         "in": "header",

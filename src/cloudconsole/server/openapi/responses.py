@@ -16,17 +16,28 @@ HEADERS: Final[Part] = {
     "RequestId": {
         "description": "The client's own, if it is 1 to 64 of `[A-Za-z0-9._-]`, else a new one.",
         "required": True,
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+        "schema": {
+            "title": "RequestId",
+            "type": "string",
+            "description": "Identifies the request in the console's log.",
+            "pattern": "^[A-Za-z0-9._-]{1,64}$",
+        },
     },
     "RetryAfter": {
         "description": "Seconds to wait before trying again.",
         "required": True,
-        "schema": {"type": "integer", "minimum": 1, "maximum": 60},
+        "schema": {
+            "title": "RetryAfter",
+            "type": "integer",
+            "description": "A whole number of seconds.",
+            "minimum": 1,
+            "maximum": 60,
+        },
     },
     "SetCookie": {
         "description": f"`{SESSION_COOKIE}` and `{CSRF_COOKIE}`, in a header each; a logout only clears the first.",
         "required": True,
-        "schema": {"type": "string"},
+        "schema": {"title": "SetCookie", "type": "string", "description": "A cookie with its attributes."},
     },
 }
 
@@ -40,7 +51,11 @@ def _successes(actions: tuple[Action, ...], examples: Examples) -> dict[str, Par
     welcome = {"schema": reference("WelcomeAnswer"), "example": opening.response}
     # Not oneOf: an empty response may match several schemas.
     responses = {
-        "schema": {"anyOf": [reference(response_name(action)) for action in actions]},
+        "schema": {
+            "title": "ActionAnswer",
+            "description": "The envelope of the requested action.",
+            "anyOf": [reference(response_name(action)) for action in actions],
+        },
         "examples": {
             action.name: {"value": example.response} for action in actions if (example := examples.of(action.name))
         },

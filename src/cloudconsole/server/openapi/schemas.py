@@ -93,7 +93,10 @@ def _envelope(name: str, operation: str, data: Schema) -> Schema:
         "type": "object",
         "description": f"Envelope of a response of {operation}.",
         "properties": {
-            "message": {"type": "string", "description": "For people; Chinese or English, after `Accept-Language`."},
+            "message": {
+                "type": "string",
+                "description": "For people, in Chinese or English according to `Accept-Language`.",
+            },
             "code": {"const": 200, "description": "The HTTP status."},
             "data": data,
         },
