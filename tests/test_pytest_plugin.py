@@ -111,6 +111,12 @@ async def test_with_an_async_plugin(cloudconsole_server, cloudconsole_async_clie
     assert usage.instances.used == 4
     assert [request.call for request in cloudconsole_server.requests] == ["GetUsageLimits"]
 
+def test_first_request_is_the_one_of_the_test(cloudconsole_server, cloudconsole_async_client):
+    cloudconsole_server.fault(drop=True)
+    assert anyio.run(cloudconsole_async_client.news)
+    requests = cloudconsole_server.requests
+    assert [(each.call, each.status) for each in requests] == [("GetNews", None), ("GetNews", 200)]
+
 def test_with_a_loop_of_its_own(cloudconsole_server, cloudconsole_async_client):
     cloudconsole_server.advance(12 * 3600)
     assert anyio.run(cloudconsole_async_client.news)
@@ -128,7 +134,7 @@ def test_after_another(cloudconsole_server, cloudconsole_client):
 def test_async_client_works_with_any_event_loop(tmp_path: Path, in_process: bool) -> None:
     (tmp_path / "pytest.ini").write_text(f"[pytest]\ncloudconsole_in_process = {in_process}\n")
     before = threading.active_count()
-    run_pytest(tmp_path, IN_PROCESS, "--cloudconsole-clock", "2027-01-01T00:00:00Z").assert_passed(3)
+    run_pytest(tmp_path, IN_PROCESS, "--cloudconsole-clock", "2027-01-01T00:00:00Z").assert_passed(4)
     assert threading.active_count() == before
 
 
@@ -160,7 +166,7 @@ INI = """\
 cloudconsole_cloud = clouds/mine.yaml
 cloudconsole_username = me
 cloudconsole_password = my password
-cloudconsole_clock = 2026-01-01T00:59:30Z
+cloudconsole_clock = 2026-11-15T12:00:00Z
 cloudconsole_clock_fixed = true
 cloudconsole_seed = 7
 cloudconsole_flags = --currency EUR --any-region
@@ -168,7 +174,7 @@ cloudconsole_flags = --currency EUR --any-region
 FROM_INI = {
     "cloud": "clouds/mine.yaml",
     "accounts": {"me": "my password"},
-    "clock": "2026-01-01T00:59:30Z",
+    "clock": "2026-11-15T12:00:00Z",
     "clock_fixed": True,
     "seed": "7",
     "flags": ["--currency", "EUR", "--any-region"],
@@ -322,11 +328,26 @@ def test_other_server_is_reported_as_not_responding(response: bytes) -> None:
 
 @pytest.mark.usefixtures("forked_consoles")
 def test_startup_error_is_raised() -> None:
-    with pytest.raises(ServerNotStarted) as error, running_console(cloud="no/such.yaml"):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        flags = ["--port", str(other.getsockname()[1])]
+        with pytest.raises(ServerNotStarted, match=r"^cloudconsole: .*in use"), running_console(flags=flags):
+            pass
+
+
+@pytest.mark.usefixtures("forked_consoles")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"clock": "1900-01-01T00:00:00Z"}, "^cloudconsole: --clock: must be a time"),
+        ({"cloud": __file__}, f"^cloudconsole: {__file__}"),
+        ({"flags": ["--nonsense"]}, "^cloudconsole: unknown option --nonsense"),
+    ],
+)
+def test_value_that_the_console_rejects_is_a_value_error(arguments: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem), running_console(**arguments):
         pass
-    assert str(error.value) == "cloudconsole: no/such.yaml cannot be read: No such file or directory"
 
 
 def test_username_needs_an_account() -> None:
-    with pytest.raises(ServerNotStarted, match="no account: pass a username"):
+    with pytest.raises(ValueError, match="no account: pass accounts="):
         assert ConsoleServer("http://127.0.0.1:9", "", Path(), {}).username

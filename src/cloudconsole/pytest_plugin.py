@@ -18,7 +18,7 @@ OPTIONS: Final = {
     "cloud": "cloud file to serve instead of the sample (in the ini file: relative to it)",
     "username": "account to log in with (sample: demo)",
     "password": "its password; use one made for tests only",
-    "clock": "start time of the console's clock, such as 2026-01-01T00:59:30Z",
+    "clock": "start time of the console's clock, such as 2026-11-15T12:00:00Z (default: now)",
     "seed": "seed that makes IDs and tokens reproducible",
 }
 
@@ -50,7 +50,7 @@ def cloudconsole_session_server(pytestconfig: pytest.Config) -> Iterator[Console
             flags=pytestconfig.getini("cloudconsole_flags"),
         ) as server:
             yield server
-    except testing.ServerNotStarted as problem:
+    except (testing.ServerNotStarted, ValueError, TypeError) as problem:
         pytest.fail(str(problem), pytrace=False)
 
 
@@ -81,9 +81,12 @@ def cloudconsole_async_client(cloudconsole_server: ConsoleServer) -> AsyncConsol
     _require_account(cloudconsole_server, "cloudconsole_async_client")
     with cloudconsole_server.client() as client:
         client.urls()
-        session = client.session
+        session, about = client.session, client.about()
     cloudconsole_server.clear_requests()
-    return cloudconsole_server.async_client(session=session)
+    async_client = cloudconsole_server.async_client(session=session)
+    # Known from the login of a client that has logged in itself.
+    async_client._protocol.remember(about)
+    return async_client
 
 
 def _require_account(server: ConsoleServer, fixture: str) -> None:

@@ -4,7 +4,8 @@ import asyncio
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import httpx2
 import pytest
 
 from cloudconsole import ConnectionFailed, NotFound
-from cloudconsole.testing import ConsoleServer, ServerNotStarted, in_process_console
+from cloudconsole.testing import ConsoleServer, ServerNotStarted, in_process, in_process_console
 from tests.e2e.processes import eventually
 
 START = "2026-11-15T00:59:30Z"
@@ -104,6 +105,9 @@ def test_delay_beyond_the_timeout_is_a_timeout(server: ConsoleServer) -> None:
         server.fault(delay=60)
         with pytest.raises(ConnectionFailed, match="in time"):
             client.with_options(timeout=0.05).news()
+        server.requests.assert_received("GetNews", times=1)
+        assert server.requests[-1].status is None
+        assert client.urls()
 
 
 def test_cancelled_call_leaves_no_waiting_thread(server: ConsoleServer) -> None:
@@ -117,6 +121,7 @@ def test_cancelled_call_leaves_no_waiting_thread(server: ConsoleServer) -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
+        assert [request.status for request in server.requests.filter("GetNews")] == [None]
 
     asyncio.run(cancel_a_delayed_call())
     # The thread itself ends a moment after the event loop.
@@ -131,6 +136,23 @@ def test_any_client_of_httpx2_can_use_the_transport(server: ConsoleServer) -> No
         assert client.head("/api/").content == b""
         assert client.get("/nowhere").status_code == 404
         assert client.post("/api/", content=iter([b"{", b"}"])).json()["error"] == "unsupported_media_type"
+
+
+@pytest.mark.parametrize(
+    ("control", "error", "problem"),
+    [
+        (lambda server: server.set_clock("soon"), ValueError, "^moment must be a time such as"),
+        (lambda server: server.set_clock("1900-01-01T00:00:00Z"), ValueError, "^moment must be a time from"),
+        (lambda server: server.set_clock(7), TypeError, "^moment must be a datetime"),
+        (lambda server: server.advance(1e15), ValueError, "^by must be a number from"),
+        (lambda server: server.advance("5"), TypeError, "^by must be a number of seconds or a timedelta"),
+    ],
+)
+def test_wrong_argument_of_a_method_names_its_parameter(
+    server: ConsoleServer, control: Callable[[Any], Any], error: type[Exception], problem: str
+) -> None:
+    with pytest.raises(error, match=problem):
+        control(server)
 
 
 def test_nothing_remains_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,18 +174,24 @@ def test_nothing_remains_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"clock": "soon"}, "--clock: "),
-        ({"cloud": "no/such.yaml"}, "no/such.yaml cannot be read"),
+        ({"clock": "1900-01-01T00:00:00Z"}, "--clock: "),
+        ({"cloud": __file__}, __file__),
         ({"flags": ["--nonsense"]}, "nonsense"),
         ({"flags": ["--data", "/tmp"]}, "remove data and database"),
         ({"flags": ["--workers", "2"]}, "needs one worker"),
     ],
 )
-def test_startup_error_is_raised(arguments: dict[str, Any], problem: str) -> None:
+def test_value_that_the_console_rejects_is_a_value_error(arguments: dict[str, Any], problem: str) -> None:
     before = threading.active_count()
-    with pytest.raises(ServerNotStarted, match=problem), in_process_console(**arguments):
+    with pytest.raises(ValueError, match=problem), in_process_console(**arguments):
         pass
     assert threading.active_count() == before
+
+
+def test_startup_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "SERVER_MODULE", "cloudconsole.no_server")
+    with pytest.raises(ServerNotStarted, match=r"install cloudconsole\[server\]"), in_process_console():
+        pass
 
 
 @pytest.mark.parametrize(
@@ -173,7 +201,12 @@ def test_startup_error_is_raised(arguments: dict[str, Any], problem: str) -> Non
         ({"flags": [7]}, TypeError, "flags must be a list of str"),
         ({"cloud": {"news": []}}, TypeError, "call load"),
         ({"seed": 1.5}, TypeError, "seed must be a str or int"),
-        ({"clock": 7}, TypeError, "a time must be a datetime"),
+        ({"clock": 7}, TypeError, "clock must be a datetime"),
+        ({"clock": "soon"}, ValueError, "clock must be a time such as 2026-11-15T12:00:00Z, not 'soon'"),
+        ({"clock": datetime(2026, 1, 1)}, ValueError, "clock must have a time zone"),  # noqa: DTZ001
+        ({"cloud": "no/such.yaml"}, ValueError, "cloud: there is no file no/such.yaml"),
+        ({"accounts": ["demo"]}, TypeError, "accounts must map usernames to passwords, both str"),
+        ({"accounts": {"demo": 5}}, TypeError, "accounts must map usernames to passwords, both str"),
     ],
 )
 def test_wrong_arguments_are_rejected(arguments: dict[str, Any], error: type[Exception], problem: str) -> None:

@@ -56,6 +56,29 @@ def test_unknown_filter_is_an_error() -> None:
         REQUESTS.assert_received(action="GetNews")
 
 
+@pytest.mark.parametrize(
+    ("filters", "error", "problem"),
+    [
+        ({"call": "GetNewz"}, ValueError, "call: 'GetNewz' is no action .*; did you mean 'GetNews'"),
+        ({"call": "/"}, ValueError, "call: '/' is no action .*; known: GetUsageLimits, .*, welcome, login, "),
+        ({"call": 5}, TypeError, "call must be a str"),
+        ({"path": b"/api/"}, TypeError, "path must be a str"),
+        ({"status": "200"}, TypeError, "status must be an int"),
+        ({"status": True}, TypeError, "status must be an int"),
+        ({"fields": ["domainId"]}, TypeError, "fields must be a mapping"),
+    ],
+)
+def test_wrong_filter_is_an_error(filters: dict[str, Any], error: type[Exception], problem: str) -> None:
+    with pytest.raises(error, match=problem):
+        REQUESTS.assert_not_received(**filters)
+
+
+def test_received_action_that_the_console_does_not_know_can_be_filtered() -> None:
+    requests = ReceivedRequests([received("GetNewz")])
+    assert requests.filter("GetNewz") == requests
+    assert requests.filter("GetDomains") == ()
+
+
 def test_last_matching_request_is_returned() -> None:
     assert REQUESTS.assert_received("GetNews") is FAILED
     assert REQUESTS.assert_received("GetNews", times=2) is FAILED
@@ -98,3 +121,5 @@ def test_unexpected_request_is_reported() -> None:
 def test_no_times_is_an_error() -> None:
     with pytest.raises(ValueError, match="assert_not_received"):
         REQUESTS.assert_received("GetNews", times=0)
+    with pytest.raises(TypeError, match="times must be an int"):
+        REQUESTS.assert_received("GetNews", times="1")  # type: ignore[arg-type]

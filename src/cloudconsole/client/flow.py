@@ -68,6 +68,10 @@ class ProtocolFlow:
             base_url=credentials.base_url, username=credentials.username, region=credentials.region, cookies=cookies
         )
 
+    def remember(self, about: About) -> None:
+        """Use the console's description that another client has received."""
+        self._about = about
+
     def description(self, retry_policy: RetryPolicy) -> Steps[About]:
         """Return the console's description; a login fetches it anyway, so log in first if needed."""
         if not self._current:

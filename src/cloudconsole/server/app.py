@@ -183,12 +183,16 @@ class Console:
                 await ensure_task()
             response = await route.endpoint(request)
         except ClientGone:
-            self._observer.client_gone(request)
+            self.client_gone(request)
             return None
         except Exception as problem:  # noqa: BLE001 - it is logged
             response = self._respond_to(problem, request)
         self._observer.finished(request, response.status)
         return response
+
+    def client_gone(self, request: Request) -> None:
+        """Record a request whose client no longer waits for the response."""
+        self._observer.client_gone(request)
 
     def _respond_to(self, problem: Exception, request: Request) -> Response:
         if isinstance(problem, ApiError):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 from typing_extensions import override
 
@@ -26,7 +27,8 @@ from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.sqlite.store import prepare
 
-START_ERRORS: Final = (SettingError, StoreError, OperatorError, IncompatibleDependency)
+ARGUMENT_ERRORS: Final = (SettingError, OperatorError)
+START_ERRORS: Final = (StoreError, IncompatibleDependency)
 
 HeaderPairs = list[tuple[bytes, bytes]]
 
@@ -76,6 +78,7 @@ class InProcessServer:
     def __init__(self, settings: Settings, runtime: ServerRuntime) -> None:
         self._settings = settings
         self._runtime = runtime
+        self._requests: WeakKeyDictionary[Future[RenderedResponse | None], Request] = WeakKeyDictionary()
         self._started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="cloudconsole-test-server", daemon=True)
         self._thread.start()
@@ -86,7 +89,16 @@ class InProcessServer:
         path, _, query = target.partition("?")
         request = Request(Headers(headers), method, path, query.encode(), peer="127.0.0.1")
         request.body, request.body_complete = body, True
-        return asyncio.run_coroutine_threadsafe(self._respond(request), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._respond(request), self._loop)
+        self._requests[future] = request
+        return future
+
+    def cancel(self, future: "Future[RenderedResponse | None]") -> None:
+        """End a request for whose response nobody waits any longer; a finished one stays as it is."""
+        if not future.done() and (request := self._requests.pop(future, None)):
+            future.cancel()
+            # Not by the cancelled task, which may end after the next request has begun.
+            self._loop.call_soon_threadsafe(self._console.client_gone, request)
 
     def close(self) -> None:
         """End running requests, and the thread."""

@@ -62,7 +62,7 @@ def in_process_console(
     Nothing listens at its address: use its `client()` and `async_client()`, or its `transport()` and
     `async_transport()` with your own client of httpx2.
     """
-    chosen = serve_flags(cloud=cloud, clock=clock, clock_fixed=clock_fixed, seed=seed, flags=flags)
+    chosen = serve_flags(cloud=cloud, accounts=accounts, clock=clock, clock_fixed=clock_fixed, seed=seed, flags=flags)
     try:
         server = import_module(SERVER_MODULE)
     except ImportError as problem:
@@ -71,6 +71,8 @@ def in_process_console(
         data = Path(directory) / "data"
         try:
             app, known = server.start(chosen, data)
+        except server.ARGUMENT_ERRORS as problem:
+            raise ValueError(f"cloudconsole: {problem}") from problem
         except server.START_ERRORS as problem:
             raise ServerNotStarted(f"cloudconsole: {problem}") from problem
         try:

@@ -16,12 +16,11 @@ class _Transport:
         submitted: Future[Any] = self._app.submit(request.method, request.url.raw_path.decode("ascii"), headers, body)
         return submitted
 
-    @staticmethod
-    def _result(future: "Future[Any]", request: httpx2.Request) -> httpx2.Response:
+    def _result(self, future: "Future[Any]", request: httpx2.Request) -> httpx2.Response:
         try:
             response = future.result(request.extensions.get("timeout", {}).get("read"))
         except (TimeoutError, CancelledError):
-            future.cancel()
+            self._app.cancel(future)
             raise httpx2.ReadTimeout("no response in time", request=request) from None
         if response is None:
             raise httpx2.RemoteProtocolError("the console closed the connection", request=request)
@@ -44,4 +43,4 @@ class AsyncInProcessTransport(_Transport, httpx2.AsyncBaseTransport):
             return await anyio.to_thread.run_sync(self._result, future, request, abandon_on_cancel=True)
         finally:
             # If this task is cancelled, its worker thread must end, too.
-            future.cancel()
+            self._app.cancel(future)

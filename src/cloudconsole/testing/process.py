@@ -17,6 +17,8 @@ from cloudconsole.testing.server import ConsoleServer, ServerNotStarted
 
 START_SECONDS: Final = 120
 STOP_SECONDS: Final = 60
+USAGE_ERROR: Final = 2
+"""Exit code of `cloudconsole serve` for unknown flags."""
 
 
 @contextmanager
@@ -34,10 +36,10 @@ def running_console(
     `flags` are additional flags of `cloudconsole serve`; TLS is not supported.
     """
     mode = ["--port", "0", "--json", "--until-stdin-ends", "--stop-grace", "1"]
-    chosen = serve_flags(cloud=cloud, clock=clock, clock_fixed=clock_fixed, seed=seed, flags=flags)
+    chosen = serve_flags(cloud=cloud, accounts=accounts, clock=clock, clock_fixed=clock_fixed, seed=seed, flags=flags)
     # -P: modules in the tests' working directory must not shadow the console's.
     command = [sys.executable, "-P", "-m", "cloudconsole", "serve", *mode, *chosen]
-    with _started(command) as startup:
+    with _started(command, chosen) as startup:
         listens = startup["listens"]
         if listens.startswith("https:"):
             raise ServerNotStarted("test consoles do not support TLS: remove tls_certificate and tls_key")
@@ -48,8 +50,8 @@ def running_console(
 
 
 @contextmanager
-def _started(command: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Run the process and yield its decoded first line."""
+def _started(command: Sequence[str], chosen: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Run the process and yield its decoded first line; `chosen` are the flags that the caller chose."""
     # Settings in the environment belong to other consoles.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CLOUDCONSOLE_")}
     with (
@@ -66,17 +68,22 @@ def _started(command: Sequence[str]) -> Iterator[dict[str, Any]]:
         ) as process,
     ):
         try:
-            yield _first_line(cast("IO[bytes]", process.stdout), log)
+            yield _first_line(process, log, chosen)
         finally:
             _stop(process)
 
 
-def _first_line(output: IO[bytes], log: IO[bytes]) -> dict[str, Any]:
+def _first_line(process: "subprocess.Popen[bytes]", log: IO[bytes], chosen: Sequence[str]) -> dict[str, Any]:
+    output = cast("IO[bytes]", process.stdout)
     ready, _, _ = select.select([output], [], [], START_SECONDS)
     line = output.readline() if ready else b""
     if not line:
+        is_usage_error = ready and process.wait(STOP_SECONDS) == USAGE_ERROR
         log.seek(0)
-        raise ServerNotStarted(log.read().decode(errors="replace").strip() or "the console did not start")
+        reason = log.read().decode(errors="replace").strip() or "the console did not start"
+        # Of a wrong value, the console names the flag or the file.
+        names_argument = reason.startswith(tuple(f"cloudconsole: {argument}" for argument in chosen if argument))
+        raise (ValueError if is_usage_error or names_argument else ServerNotStarted)(reason)
     startup: dict[str, Any] = json.loads(line)
     return startup
 

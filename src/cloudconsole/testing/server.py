@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from cloudconsole import AsyncConsole, Console
 
 CALL_SECONDS: Final = 60
+PARAMETERS: Final = {
+    "now": "moment",
+    "advance": "by",
+    "retryAfter": "retry_after",
+    "replace": "content",
+    "add": "content",
+}
+"""Parameters of the methods below whose fields of control requests have other names."""
 
 
 class ServerNotStarted(Exception):
@@ -47,7 +55,7 @@ class ConsoleServer:
     def username(self) -> str:
         """The first account's username."""
         if not self.accounts:
-            raise ServerNotStarted("no account: pass a username and password together with your cloud file")
+            raise ValueError("no account: pass accounts={username: password} together with your cloud file")
         return next(iter(self.accounts))
 
     @property
@@ -118,10 +126,12 @@ class ConsoleServer:
 
     def set_clock(self, moment: datetime | str, *, fixed: bool | None = None) -> datetime:
         """Set the clock and return the console's time; `fixed` stops or starts it, by default it stays as it is."""
-        return self._change_clock(now=moment_text(moment), fixed=fixed)
+        return self._change_clock(now=moment_text("moment", moment), fixed=fixed)
 
     def advance(self, by: timedelta | float) -> datetime:
         """Advance the clock, in seconds or as a timedelta, and return the new time."""
+        if isinstance(by, bool) or not isinstance(by, timedelta | int | float):
+            raise TypeError("by must be a number of seconds or a timedelta")
         return self._change_clock(advance=by.total_seconds() if isinstance(by, timedelta) else by)
 
     def fix_clock(self) -> datetime:
@@ -186,7 +196,8 @@ class ConsoleServer:
         except (OSError, HTTPException, ValueError, LookupError, TypeError) as problem:
             raise ServerNotStarted(f"the console at {self._listens} does not respond: {problem}") from problem
         if 400 <= code <= 499:
-            raise ValueError(message)
+            field = response.get("field")
+            raise ValueError(message.replace(f"The field '{field}'", PARAMETERS.get(field, field), 1))
         if code != 200:
             raise ServerNotStarted(message)
         return data

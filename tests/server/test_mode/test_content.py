@@ -111,10 +111,18 @@ def test_invalid_content_is_an_error_and_changes_nothing(
 ) -> None:
     with console.client() as demo:
         before = demo.news(), demo.usage_limits()
-        with pytest.raises(ValueError, match=f"The field 'replace' is invalid: .*{problem}"):
+        with pytest.raises(ValueError, match=f"content is invalid: .*{problem}"):
             console.load({**content, "urls": []})
         assert (demo.news(), demo.usage_limits()) == before
         assert demo.urls()
+
+
+def test_problem_of_added_content_names_the_given_item(console: ConsoleServer) -> None:
+    news = {"id": 1, "date": "2026-01-01T00:00:00Z", "url": "https://example.com/", "title": "again"}
+    with pytest.raises(ValueError, match=r"^content is invalid: news\[0\].id: duplicates the store's news\[0\].id.$"):
+        console.add({"news": [news]})
+    with pytest.raises(ValueError, match=r"^content is invalid: news\[1\].id: duplicates news\[0\].id.$"):
+        console.add({"news": [news | {"id": 99}] * 2})
 
 
 @pytest.mark.parametrize("content", [[], "news", None])

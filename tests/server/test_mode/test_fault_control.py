@@ -180,5 +180,7 @@ def test_invalid_fault_leaves_pending_faults_unchanged(control: Control) -> None
 
 
 def test_invalid_fault_raises_in_the_python_api(console: ConsoleServer) -> None:
-    with pytest.raises(ValueError, match="The field 'times' must be a whole number from 1 to 1000000"):
+    with pytest.raises(ValueError, match=r"^times must be a whole number from 1 to 1000000"):
         console.fault("unavailable", times=0)
+    with pytest.raises(ValueError, match=r"^retry_after must be a whole number"):
+        console.fault("unavailable", retry_after=-1)

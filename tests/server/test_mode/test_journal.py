@@ -29,22 +29,32 @@ def test_requests_are_recorded_with_their_outcome(console: ConsoleServer, demo: 
 
 
 @pytest.mark.parametrize(
-    ("path", "media", "body", "expected"),
+    ("media", "body", "expected"),
     [
-        ("/api/", JSON, b'\xef\xbb\xbf{"action": "GetNews", "a": [1]}', {"action": "GetNews", "a": [1]}),
-        ("/api/", FORM, b"action=GetNews&a=&b=%20", {"action": "GetNews", "a": "", "b": " "}),
-        ("/api/", JSON, b"[1]", {}),
-        ("/api/", JSON, b"{", {}),
-        ("/api/", "text/plain", b"action=GetNews", {}),
+        (JSON, b'\xef\xbb\xbf{"action": "GetNews", "a": [1]}', {"action": "GetNews", "a": [1]}),
+        (FORM, b"action=GetNews&a=&b=%20", {"action": "GetNews", "a": "", "b": " "}),
+        (JSON, b"", {}),
     ],
 )
 def test_body_is_recorded_as_received(
-    console: ConsoleServer, remote: HttpTransport, path: str, media: str, body: bytes, expected: dict[str, Any]
+    console: ConsoleServer, remote: HttpTransport, media: str, body: bytes, expected: dict[str, Any]
 ) -> None:
-    remote.send("POST", path, [("Content-Type", media)], body)
+    remote.send("POST", "/api/", [("Content-Type", media)], body)
     (request,) = console.requests
     assert request.fields == expected
     assert request.body == body.decode()
+
+
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [(JSON, b"[1]"), (JSON, b"{"), (FORM, b"s3cret"), (FORM, b"a=\xff"), ("text/plain", b"action=GetNews")],
+)
+def test_body_that_cannot_be_read_is_not_recorded(
+    console: ConsoleServer, remote: HttpTransport, media: str, body: bytes
+) -> None:
+    remote.send("POST", "/api/", [("Content-Type", media)], body)
+    (request,) = console.requests
+    assert (request.fields, request.body) == ({}, None)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +64,10 @@ def test_body_is_recorded_as_received(
         ("/auth/login/", JSON, b'{"username": "demo", "password": "s3cret"}', None),
         ("/auth/login/", JSON, b'{"password": "s3cret"', {}),
         ("/api/", JSON, b'{"action": "x", "Password": "s3cret"}', {"action": "x", "Password": "[redacted]"}),
+        ("/api/", JSON, b'{"a": [{"apiKey": "s3cret"}]}', {"a": [{"apiKey": "[redacted]"}]}),
     ],
 )
-def test_passwords_are_redacted(
+def test_secrets_are_redacted(
     console: ConsoleServer, remote: HttpTransport, path: str, media: str, body: bytes, redacted: dict[str, str] | None
 ) -> None:
     remote.send("POST", path, [("Content-Type", media)], body)
@@ -64,6 +75,13 @@ def test_passwords_are_redacted(
     assert "s3cret" not in repr(request)
     assert request.body is None
     assert redacted is None or request.fields == redacted
+
+
+def test_secrets_in_query_and_headers_are_redacted(console: ConsoleServer, remote: HttpTransport) -> None:
+    remote.send("GET", "/api/?password=s3cret", [("Authorization", "Basic s3cret"), ("X-Api-Key", "s3cret")])
+    (request,) = console.requests
+    assert "s3cret" not in repr(request)
+    assert (request.query, request.headers["authorization"]) == ("[redacted]", "[redacted]")
 
 
 @pytest.mark.parametrize(
@@ -149,3 +167,15 @@ def test_only_the_latest_requests_are_kept(console: ConsoleServer, client: ApiCl
     requests = console.requests
     assert len(requests) == journal.MAX_REQUESTS
     assert requests[0].query == "1"
+
+
+def test_bodies_are_kept_up_to_a_total(console: ConsoleServer, remote: HttpTransport) -> None:
+    body = b"a=" + b"x" * 65_000
+    most = journal.MAX_BODY_BYTES // len(body)
+    for number in range(most + 2):
+        remote.send("POST", f"/api/?{number}", [("Content-Type", FORM)], body)
+    assert [request.query for request in console.requests] == [str(number) for number in range(2, most + 2)]
+    console.clear_requests()
+    for number in range(2):
+        remote.send("POST", f"/api/?{number}", [("Content-Type", FORM)], body)
+    assert len(console.requests) == 2

@@ -19,6 +19,8 @@ Content = dict[str, Any]
 MAX_PROBLEMS: Final = 5
 
 _TENANT_INDEX: Final = re.compile(r"^tenants\[([0-9]+)\]")
+_INDEX: Final = re.compile(r"\b(nodes|flavors|prices|news|urls)\[([0-9]+)\]")
+_LINE: Final = re.compile(r" on line [0-9]+")
 
 
 def load_content(settings: Settings, part: Content, *, adds: bool, now: int) -> None:
@@ -33,7 +35,8 @@ def load_content(settings: Settings, part: Content, *, adds: bool, now: int) -> 
         file, problems = read_model(document, settings.zone, StoredNames(engine))
         problems += check(file, document)
         if problems:
-            shown = [_describe(problem, document.data or {}) for problem in problems[:MAX_PROBLEMS]]
+            before = current if adds else {}
+            shown = [_describe(problem, document.data or {}, before) for problem in problems[:MAX_PROBLEMS]]
             more = len(problems) - len(shown)
             raise OperatorError("; ".join([*shown, *([f"and {more} more"] if more else [])]))
         apply_cloud_file(engine, file, {}, name="test content", now=now, actor="test", zone=settings.zone, force=True)
@@ -77,10 +80,16 @@ def _prepared(value: Any) -> Any:
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
-def _describe(problem: FileProblem, data: Content) -> str:
-    """Name a tenant instead of its index, which is that among all tenants of the store."""
+def _describe(problem: FileProblem, data: Content, before: Content) -> str:
+    """Name a tenant instead of its index, and items by their indices in the given content, not in the whole."""
+
+    def given_index(item: re.Match[str]) -> str:
+        index = int(item[2]) - len(before.get(item[1], []))
+        return f"{item[1]}[{index}]" if index >= 0 else f"the store's {item[0]}"
+
     index = _TENANT_INDEX.match(problem.path)
     tenant = data["tenants"][int(index[1])] if index else {}
     named = isinstance(tenant, dict) and isinstance(tenant.get("name"), str)
     path = _TENANT_INDEX.sub(f"tenants[{tenant['name']!r}]", problem.path) if index and named else problem.path
-    return f"{path}: {problem.message}" if path else problem.message
+    message = _LINE.sub("", str(problem.message))
+    return _INDEX.sub(given_index, f"{path}: {message}" if path else message)
