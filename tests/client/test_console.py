@@ -14,7 +14,7 @@ from cloudconsole.client.steps import Send
 from cloudconsole.spec.operations import LOGIN
 from tests.client.conftest import Connect, RetryClock, run_concurrently
 from tests.e2e.test_https import serving_https
-from tests.harness import RunningServer, client_ssl_context
+from tests.harness import CERTIFICATES, RunningServer, client_ssl_context
 
 
 def logins(server: RunningServer) -> int:
@@ -186,6 +186,13 @@ def test_cookies_work_over_https(connect: Connect, secure: RunningServer) -> Non
     assert again.usage_limits().instances.limit == 20
 
 
+def test_certificate_is_trusted_by_the_path_of_a_file(connect: Connect, secure: RunningServer) -> None:
+    for verify in (CERTIFICATES / "rsa.pem", str(CERTIFICATES / "rsa.pem")):
+        assert connect(f"https://localhost:{secure.port}", verify=verify).about().regions
+
+
 def test_untrusted_certificate_is_rejected(connect: Connect, secure: RunningServer, retry_clock: RetryClock) -> None:
-    with pytest.raises(ConnectionFailed, match="certificate"):
+    with pytest.raises(ConnectionFailed, match="certificate") as raised:
         connect(secure.base, username="demo", password="console-demo").news()
+    assert not raised.value.may_recover
+    assert retry_clock.pauses == []

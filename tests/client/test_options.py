@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from cloudconsole import ConnectionFailed, Console, ConsoleClosed, NotFound, RequestEvent, ResponseEvent, ServerError
+from cloudconsole import (
+    ConnectionFailed,
+    Console,
+    ConsoleClosed,
+    InvalidCredentials,
+    NotFound,
+    RequestEvent,
+    ResponseEvent,
+    ServerError,
+)
 from cloudconsole.client.options import CallOptions
 from tests.client.conftest import ACCOUNT, Connect, RetryClock
 from tests.client.scripted_server import LOST, OPENED, Canned, Script, ScriptedServer, envelope
@@ -214,6 +223,23 @@ class TestHooks:
         assert "X-CSRFToken" in events[-1].request.headers
         assert events[1].headers["x-served-by"] == "one"
         assert b"username=guest" in events[2].body
+
+    def test_secrets_that_a_response_returns_are_redacted(
+        self, observed: Any, scripted: Script, events: list[Any]
+    ) -> None:
+        scripted.login = [Canned(headers=[("Set-Cookie", "sessionid=abcdefghijkl; Path=/")])]
+        body = b'{"code": 200, "message": "", "data": {"a": "abcdefghijkl", "b": ["secret"]}, "c": "other words"}'
+        scripted.actions = [Canned(body=body, headers=[("X-Echo", "id=abcdefghijkl")])]
+        assert observed.call("GetIt") == {"a": "abcdefghijkl", "b": ["secret"]}
+        assert events[-1].body == body.replace(b"abcdefghijkl", b"[redacted]").replace(b"secret", b"[redacted]")
+        assert events[-1].headers["x-echo"] == "id=[redacted]"
+
+    def test_secrets_that_an_error_quotes_are_redacted(self, observed: Any, scripted: Script) -> None:
+        body = b'{"code": 401, "message": "secret is not the password", "data": {}, "error": "invalid_credentials"}'
+        scripted.login = [Canned(401, body)]
+        with pytest.raises(InvalidCredentials) as raised:
+            observed.login()
+        assert (str(raised.value), raised.value.message) == ("[redacted] is not the password",) * 2
 
     def test_failure_without_a_response_is_reported(self, observed: Any, scripted: Script, events: list[Any]) -> None:
         observed.login()

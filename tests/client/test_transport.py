@@ -1,8 +1,10 @@
 """Sync and async connections: retry policy, timeouts, limits, and errors that disclose nothing."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from itertools import pairwise, product, repeat
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -146,6 +148,22 @@ def test_connection_error_does_not_reference_the_request(client: Any, scripted_s
     assert raised.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("reason", "is_retried"), [(socket.EAI_NONAME, False), (socket.EAI_AGAIN, True)], ids=["unknown", "temporary"]
+)
+def test_unknown_host_is_not_retried(
+    connect: Connect, retry_clock: RetryClock, monkeypatch: pytest.MonkeyPatch, reason: int, is_retried: bool
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(reason, "no address")
+
+    client = connect("http://console.invalid", **ACCOUNT)
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(ConnectionFailed, match="cannot reach http://console.invalid") as raised:
+        client.news()
+    assert (bool(retry_clock.pauses), raised.value.may_recover) == (is_retried, is_retried)
+
+
 def test_error_does_not_disclose_an_invalid_header() -> None:
     error = httpx2.LocalProtocolError("Illegal header value b'sessionid=s3cret'")
     assert str(request_failed("http://here.example", error, is_closed=False)) == (
@@ -165,6 +183,19 @@ def test_error_does_not_disclose_an_invalid_header() -> None:
 def test_invalid_option_is_rejected(connect: Connect, name: str, value: Any) -> None:
     with pytest.raises(ValueError, match="invalid console URL" if name == "base_url" else name):
         connect(**{"base_url": "http://x", name: value})
+
+
+@pytest.mark.parametrize(
+    ("verify", "error", "problem"),
+    [
+        ("no/such.pem", ValueError, "verify: no/such.pem: No such file"),
+        (Path(__file__), ValueError, "^verify: .* contains no PEM certificate$"),
+        (5, TypeError, "verify must be"),
+    ],
+)
+def test_invalid_verify_is_rejected(connect: Connect, verify: Any, error: type[Exception], problem: str) -> None:
+    with pytest.raises(error, match=problem):
+        connect("https://console.example", verify=verify)
 
 
 class TestRetryPolicy:
@@ -203,6 +234,9 @@ class TestRetryPolicy:
         *tries, last = self.waits(refused_connection, MAX_CONNECT_ATTEMPTS + 1)
         assert None not in tries
         assert last is None
+
+    def test_error_that_would_come_again_is_not_retried(self) -> None:
+        assert self.waits(ConnectionFailed("unknown host", was_sent=False, may_recover=False), 1) == [None]
 
     def test_other_errors_do_not_count_as_connect_attempts(self) -> None:
         policy = RetryPolicy(CallOptions(deadline=600))

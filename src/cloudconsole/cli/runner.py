@@ -17,6 +17,7 @@ _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGT
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import ConsoleSession
     from cloudconsole.client import ConsoleError
+    from cloudconsole.spec.i18n import Text
 
 
 def run_command(arguments: argparse.Namespace, command: "Callable[[ConsoleSession], int | None]") -> int:
@@ -67,7 +68,10 @@ def describe_error(error: "ConsoleError") -> str:
         )
     if isinstance(error, RateLimited) and error.retry_after:
         return translate(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
-    kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.PROTOCOL_ERROR}
+    kinds: dict[type[ConsoleError], Text] = {
+        ConnectionFailed: messages.CANNOT_CONNECT,
+        ProtocolError: messages.PROTOCOL_ERROR,
+    }
     kind = kinds.get(type(error))
     return translate(kind, message=message) if kind else message
 

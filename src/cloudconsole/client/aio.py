@@ -1,6 +1,5 @@
 """`AsyncConsole`: the asynchronous client."""
 
-import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
@@ -43,6 +42,7 @@ from cloudconsole.client.session import Password, Session, make_credentials
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.client.transport import (
     IncomingBody,
+    Verify,
     client_options,
     request_arguments,
     request_failed,
@@ -71,7 +71,7 @@ class AsyncConsole:
         headers: Mapping[str, str] | None = None,
         language: Language | None = None,
         send_as: SendAs = "json",
-        verify: ssl.SSLContext | bool = True,
+        verify: Verify = True,
         transport: httpx2.AsyncBaseTransport | None = None,
         on_request: Callable[[RequestEvent], object] | None = None,
         on_response: Callable[[ResponseEvent], object] | None = None,

@@ -2,13 +2,15 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from cloudconsole.client.exceptions import ConsoleError
 from cloudconsole.spec.operations import FORM
+from cloudconsole.spec.secret_values import Secrets
+from cloudconsole.spec.set_cookie import parse_set_cookie
 
 REDACTED: Final = "[redacted]"
 
@@ -31,7 +33,7 @@ class RequestEvent:
     method: str
     url: str
     headers: Mapping[str, str]
-    """Those that this package sets; the HTTP library adds more."""
+    """Those that this package sets; the HTTP library adds `Host`, `User-Agent`, `Accept` and the like."""
     body: bytes
 
 
@@ -50,12 +52,39 @@ class ResponseEvent:
     """The reason why there is no response, such as a `ConnectionFailed`."""
 
 
-def without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: REDACTED if SECRET_NAME.search(name) else value for name, value in headers.items()}
+def secrets_of(passwords: Iterable[str], headers: Mapping[str, str], set_cookies: Iterable[str] = ()) -> Secrets:
+    """Return the secrets of a request with these headers and of the cookies that its response sets."""
+    secrets = Secrets(passwords, REDACTED)
+    for name, value in headers.items():
+        if name == "Cookie":
+            for pair in value.split("; "):
+                secrets.add_cookie(pair.partition("=")[2])
+        elif SECRET_NAME.search(name):
+            secrets.add_cookie(value)
+            # The part after a scheme such as Bearer.
+            secrets.add_cookie(value.partition(" ")[2])
+    for line in set_cookies:
+        secrets.add_cookie(parse_set_cookie(line).value.strip('"'))
+    return secrets
 
 
-def body_without_secrets(body: bytes, media_type: str | None) -> bytes:
-    """Redact the fields of a form or of JSON that have the name of a secret."""
+def headers_without_secrets(headers: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
+    """Redact headers that have the name of a secret, and secrets in the others."""
+    return {
+        name: REDACTED if SECRET_NAME.search(name) else secrets.remove_from(value) for name, value in headers.items()
+    }
+
+
+def body_without_secrets(body: bytes, media_type: str | None, secrets: Secrets) -> bytes:
+    """Redact the fields of a request that have the name of a secret, and secrets in the others."""
+    return without_values(_without_named_fields(body, media_type), secrets)
+
+
+def without_values(body: bytes, secrets: Secrets) -> bytes:
+    return secrets.remove_from(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def _without_named_fields(body: bytes, media_type: str | None) -> bytes:
     if media_type == FORM:
         pairs = parse_qsl(body.decode(), keep_blank_values=True)
         return urlencode([(name, REDACTED if SECRET_NAME.search(name) else value) for name, value in pairs]).encode()

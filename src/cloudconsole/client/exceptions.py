@@ -23,6 +23,7 @@ connection, are never sent.
 from typing import Any, Final
 
 from cloudconsole.spec import errors as spec
+from cloudconsole.spec.secret_values import Secrets
 
 
 class ConsoleError(Exception):
@@ -50,6 +51,11 @@ class ConsoleError(Exception):
         """The request ID to report to the operator."""
         self.retry_after = retry_after
         """The number of seconds that the console asks to wait."""
+
+    def redact(self, secrets: Secrets) -> None:
+        """Remove secrets that the console has quoted in its message."""
+        self.message = secrets.remove_from(self.message)
+        self.args = (self.message,)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Independent of a subclass's __init__: errors are copied for other waiters and pickled for other processes.
@@ -115,10 +121,12 @@ class ProtocolError(ConsoleError):
 class ConnectionFailed(ConsoleError):
     """There was no connection, it was lost, or there was no response in time."""
 
-    def __init__(self, message: str, *, was_sent: bool = True) -> None:
+    def __init__(self, message: str, *, was_sent: bool = True, may_recover: bool = True) -> None:
         super().__init__(message)
         self.was_sent = was_sent
         """False if the console certainly did not receive the request."""
+        self.may_recover = may_recover
+        """False if another attempt would fail, too: the host is unknown, or its certificate is not trusted."""
 
 
 class ConsoleClosed(ConsoleError):

@@ -162,6 +162,7 @@ class ProtocolFlow:
             "region": region or _only_region(about),
             "password": self._password(retry_policy),
         }
+        self._sender.note_password(fields["password"])
         body = urlencode(fields).encode()
         yield from self._sender.send(
             LOGIN, check_login, retry_policy, media_type=FORM, body=body, for_login=True, call="login"

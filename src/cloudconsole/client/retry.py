@@ -61,7 +61,7 @@ def _is_retryable(problem: ConsoleError, *, may_repeat: bool) -> bool:
     if isinstance(problem, RateLimited):
         return True
     if isinstance(problem, ConnectionFailed):
-        return may_repeat or not problem.was_sent
+        return problem.may_recover and (may_repeat or not problem.was_sent)
     return isinstance(problem, ServerError) and (
         problem.code == 503 or (may_repeat and problem.code in TRANSIENT_STATUSES)
     )

@@ -7,7 +7,14 @@ from itertools import count
 from typing import TypeVar
 
 from cloudconsole.client.cookies import CookieJar, csrf_token
-from cloudconsole.client.events import RequestEvent, ResponseEvent, body_without_secrets, without_secrets
+from cloudconsole.client.events import (
+    RequestEvent,
+    ResponseEvent,
+    body_without_secrets,
+    headers_without_secrets,
+    secrets_of,
+    without_values,
+)
 from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
@@ -32,6 +39,11 @@ class RequestSender:
         self._base_url = base_url
         self._cookies = CookieJar(base_url, cookies)
         self._is_logging_in = False
+        self._passwords: set[str] = set()
+
+    def note_password(self, password: str) -> None:
+        """Remove this password from errors and events from now on."""
+        self._passwords |= {password}
 
     @property
     def cookies(self) -> tuple[SavedCookie, ...]:
@@ -75,7 +87,7 @@ class RequestSender:
                 headers = self._headers(sent, media_type) | retry_policy.options.sent_headers
                 response = yield from self._exchange(Send(operation, headers, body, retry_policy), call, attempt)
                 self._cookies.take(response.set_cookies, era)
-                return read(response)
+                return self._read(response, read, headers)
             except (RateLimited, ServerError) as problem:
                 wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
                 if wait is None:
@@ -89,19 +101,27 @@ class RequestSender:
             yield Pause(wait)
         raise AssertionError("unreachable: the last error is raised")
 
+    def _read(self, response: HttpResponse, read: Callable[[HttpResponse], T], sent: dict[str, str]) -> T:
+        try:
+            return read(response)
+        except ConsoleError as problem:
+            problem.redact(secrets_of(self._passwords, sent, response.set_cookies))
+            raise
+
     def _exchange(self, step: Send, call: str, attempt: int) -> Steps[HttpResponse]:
         """Send a request, and report it and its response to the hooks."""
         on_request, on_response = step.retry.options.on_request, step.retry.options.on_response
         if on_request is None and on_response is None:
             unobserved: HttpResponse = yield step
             return unobserved
+        secrets = secrets_of(self._passwords, step.headers)
         request = RequestEvent(
             call=call,
             attempt=attempt,
             method=step.operation.method,
             url=self._base_url + step.operation.path,
-            headers=without_secrets(step.headers),
-            body=body_without_secrets(step.body, step.headers.get("Content-Type")),
+            headers=headers_without_secrets(step.headers, secrets),
+            body=body_without_secrets(step.body, step.headers.get("Content-Type"), secrets),
         )
         if on_request is not None:
             on_request(request)
@@ -113,12 +133,14 @@ class RequestSender:
         except ConsoleError as problem:
             failure = problem
         if on_response is not None:
+            if response is not None:
+                secrets = secrets_of(self._passwords, step.headers, response.set_cookies)
             on_response(
                 ResponseEvent(
                     request=request,
                     status=None if response is None else response.status,
-                    headers={} if response is None else without_secrets(response.headers),
-                    body=b"" if response is None else response.body,
+                    headers={} if response is None else headers_without_secrets(response.headers, secrets),
+                    body=b"" if response is None else without_values(response.body, secrets),
                     seconds=time.monotonic() - began,
                     error=failure,
                 )

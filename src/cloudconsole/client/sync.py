@@ -1,6 +1,5 @@
 """`Console`: the synchronous client."""
 
-import ssl
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +43,7 @@ from cloudconsole.client.session import Password, Session, make_credentials
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.client.transport import (
     IncomingBody,
+    Verify,
     client_options,
     request_arguments,
     request_failed,
@@ -72,7 +72,7 @@ class Console:
         headers: Mapping[str, str] | None = None,
         language: Language | None = None,
         send_as: SendAs = "json",
-        verify: ssl.SSLContext | bool = True,
+        verify: Verify = True,
         transport: httpx2.BaseTransport | None = None,
         on_request: Callable[[RequestEvent], object] | None = None,
         on_response: Callable[[ResponseEvent], object] | None = None,

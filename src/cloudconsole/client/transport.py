@@ -4,6 +4,8 @@ Not shared with the OpenStack client, which the plain install does not have: her
 nothing limits concurrency or records metrics.
 """
 
+import os
+import socket
 import ssl
 import time
 from functools import lru_cache
@@ -32,7 +34,11 @@ class _NoCookies(CookieJar):
         """Ignore all cookies."""
 
 
-def client_options(base_url: str, *, language: Language | None, verify: ssl.SSLContext | bool) -> dict[str, Any]:
+Verify = ssl.SSLContext | bool | str | os.PathLike[str]
+"""How the certificate is verified: a PEM file of trusted CA certificates, a context, or whether at all."""
+
+
+def client_options(base_url: str, *, language: Language | None, verify: Verify) -> dict[str, Any]:
     """Return options for the HTTP client. It follows no redirects: cookies are for this console only."""
     headers = {"User-Agent": f"cloudconsole/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
     if language is not None:
@@ -40,8 +46,21 @@ def client_options(base_url: str, *, language: Language | None, verify: ssl.SSLC
             raise ValueError(f"language must be one of: {', '.join(get_args(Language))}")
         headers["Accept-Language"] = language
     # Loading CA certificates takes longer than many calls.
-    verified = verify if base_url.startswith("https:") else False
+    verified = _ssl_context(verify) if base_url.startswith("https:") else False
     return {"headers": headers, "cookies": _NoCookies(), "verify": verified, "limits": CONNECTIONS}
+
+
+def _ssl_context(verify: Verify) -> ssl.SSLContext | bool:
+    if isinstance(verify, ssl.SSLContext | bool):
+        return verify
+    if not isinstance(verify, str | os.PathLike):
+        raise TypeError("verify must be a bool, an ssl.SSLContext, or the path of a PEM file")
+    try:
+        return ssl.create_default_context(cafile=verify)
+    except ssl.SSLError:
+        raise ValueError(f"verify: {os.fspath(verify)} contains no PEM certificate") from None
+    except OSError as problem:
+        raise ValueError(f"verify: {os.fspath(verify)}: {problem.strerror}") from None
 
 
 def timeout_for(step: Send) -> float:
@@ -104,4 +123,16 @@ def request_failed(
         why = "the request is not valid HTTP"
     else:
         why = str(problem) or type(problem).__name__
-    return ConnectionFailed(f"cannot reach {base_url}: {why}", was_sent=not isinstance(problem, _NOT_SENT))
+    was_sent, may_recover = not isinstance(problem, _NOT_SENT), not _is_lasting(problem)
+    return ConnectionFailed(f"cannot reach {base_url}: {why}", was_sent=was_sent, may_recover=may_recover)
+
+
+def _is_lasting(problem: BaseException | None) -> bool:
+    """Whether the host does not exist or its certificate is not trusted, which the HTTP library tells by the cause."""
+    while problem is not None:
+        if isinstance(problem, ssl.SSLCertVerificationError):
+            return True
+        if isinstance(problem, socket.gaierror):
+            return problem.errno != socket.EAI_AGAIN
+        problem = problem.__cause__ or problem.__context__
+    return False
