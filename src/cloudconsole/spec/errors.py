@@ -81,15 +81,18 @@ class InvalidField(ApiError):
 parameter of an extension is out of range"
     remedy = "Fix the field named in `field`."
 
-    def __init__(self, field: str, instead: Text | None = None, reason: str = "") -> None:
-        """`instead` replaces the message for fields that are not identifiers; it may have a placeholder `reason`."""
-        super().__init__(field=field, reason=reason)
+    def __init__(self, field: str, instead: Text | None = None, **values: object) -> None:
+        """`instead` replaces the message for fields that are not identifiers; `values` are those in it."""
+        super().__init__(field=field)
+        self.values.update(values)
         self._message = instead or self.text
 
     @classmethod
     def because(cls, field: str, reason: str) -> Self:
         """Return the error of a value that is invalid for a reason other than an identifier's rules."""
-        return cls(field, Text("The field '{field}' is invalid: {reason}.", "字段“{field}”无效：{reason}。"), reason)
+        return cls(
+            field, Text("The field '{field}' is invalid: {reason}.", "字段“{field}”无效：{reason}。"), reason=reason
+        )
 
     def message(self, language: Language) -> str:
         return self._message.format_in(language, **self.values)

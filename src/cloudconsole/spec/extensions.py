@@ -25,7 +25,7 @@ MAX_PAGE: Final = 1000
 
 _END: Final = r"(?![\s\S])"
 """The end of a text. In Python, `$` also matches before a final line break."""
-_NO_CONTROLS: Final = rf"^[^\u0000-\u001f\u007f-\u009f]*{_END}"
+NO_CONTROLS: Final = rf"^[^\u0000-\u001f\u007f-\u009f]*{_END}"
 
 
 PageLimit = Annotated[
@@ -36,7 +36,7 @@ PageLimit = Annotated[
 def _marker(max_length: int, value: str) -> Meta:
     return Meta(
         max_length=max_length,
-        pattern=_NO_CONTROLS,
+        pattern=NO_CONTROLS,
         description=f"{value} of the previous page; absent for the first page.",
     )
 
@@ -153,7 +153,7 @@ GET_ESTIMATE = Action(
 )
 
 
-OnlyNode = Annotated[str, Meta(max_length=255, pattern=_NO_CONTROLS, description="Only this node; optional.")]
+OnlyNode = Annotated[str, Meta(max_length=255, pattern=NO_CONTROLS, description="Only this node; optional.")]
 
 
 class SummaryParameters(Struct, frozen=True):
@@ -169,7 +169,7 @@ class ConsumptionsParameters(Struct, frozen=True):
         str,
         Meta(
             max_length=255,
-            pattern=_NO_CONTROLS,
+            pattern=NO_CONTROLS,
             description="Only this kind of resource; optional. An unknown one has no rows.",
         ),
     ] = ""

@@ -1,6 +1,7 @@
 """Parameters of extensions: types, absence, and what is rejected."""
 
 import json
+from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from msgspec import Meta, Struct, field
 from cloudconsole.server.http.body import parse_fields
 from cloudconsole.server.http.parameters import read_parameters
 from cloudconsole.spec.errors import ApiError, InvalidField, MalformedBody, MissingField
+from cloudconsole.spec.extensions import MONTH, NO_CONTROLS
 from cloudconsole.spec.operations import FORM, JSON
 
 
@@ -25,6 +27,10 @@ class Parameters(Struct, frozen=True):
     kind: Literal["image", "volume"] = "image"
     dry: bool = False
     items: tuple[Item, ...] = ()
+    day: date | None = None
+    month: Annotated[str, Meta(pattern=MONTH)] = ""
+    marker: Annotated[str, Meta(pattern=NO_CONTROLS)] = ""
+    code: Annotated[str, Meta(pattern="^[a-z]*$")] = ""
 
 
 def from_json(body: str | dict[str, Any]) -> Struct:
@@ -53,6 +59,32 @@ def test_a_number_without_a_fraction_is_an_integer(number: str) -> None:
     items = f'[{{"flavor":"1","count":{number}}}]'
     expected = Parameters("now", 7, items=(Item("1", 7),))
     assert from_json(f'{{"startAt":"now","limit":{number},"items":{items}}}') == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "english", "chinese"),
+    [
+        ({"limit": "x"}, "'limit' must be a whole number.", "“limit”必须是整数。"),
+        ({"limit": 0}, "'limit' must be a whole number of at least 1.", "“limit”必须是整数，且不小于 1。"),
+        ({"limit": 11}, "'limit' must be a whole number of at most 10.", "“limit”必须是整数，且不大于 10。"),
+        ({"kind": "car"}, "'kind' cannot be 'car'.", "“kind”不能是 'car'。"),
+        ({"kind": "{x}"}, "'kind' cannot be '{x}'.", "“kind”不能是 '{x}'。"),
+        ({"dry": 5}, "'dry' must be true or false.", "“dry”必须是 true 或 false。"),
+        ({"items": {}}, "'items' must be a list.", "“items”必须是列表。"),
+        ({"items": [{}]}, "'items[0]' requires 'flavor'.", "“items[0]”缺少“flavor”。"),
+        ({"items": [{"flavor": 1}]}, "'items[0].flavor' must be text.", "“items[0].flavor”必须是文本。"),
+        ({"startAt": "x" * 10}, "'startAt' must be text with a length of at most 9.", "文本，且长度不大于 9。"),
+        ({"day": "soon"}, "'day' must be a day such as 2026-11-01.", "“day”必须是日期，如 2026-11-01。"),
+        ({"month": "soon"}, "'month' must be a month from 1970-01 to 9998-12.", "1970-01 至 9998-12 之间的月份。"),
+        ({"marker": "\n"}, "'marker' must not contain control characters.", "“marker”不得包含控制字符。"),
+        ({"code": "1"}, "'code' does not have the required form.", "“code”格式不符合要求。"),
+    ],
+)
+def test_a_message_says_what_a_value_must_be(values: dict[str, Any], english: str, chinese: str) -> None:
+    with pytest.raises(InvalidField) as rejected:
+        from_json({"startAt": "now", **values})
+    assert rejected.value.message("en").endswith(english)
+    assert rejected.value.message("zh").endswith(chinese)
 
 
 @pytest.mark.parametrize("number", ["1e400", "1e30", "-1e999", "7.5"])
@@ -128,7 +160,7 @@ def test_wrong_json_values_are_rejected_by_name(name: str, value: Any) -> None:
     with pytest.raises(InvalidField) as error:
         from_json({"startAt": "now", name: value})
     assert rejection(error.value) == (InvalidField, name)
-    assert error.value.message("zh").startswith(f"字段“{name}”无效：")
+    assert error.value.message("zh").startswith(f"字段“{name}")
 
 
 @pytest.mark.parametrize(

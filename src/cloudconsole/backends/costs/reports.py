@@ -213,8 +213,8 @@ def _last_months(calendar: Calendar, now: float) -> list[Month]:
 
 
 _INVALID_PERIOD: Final = Text(
-    f"The field '{{field}}' must not be after 'end_at', nor more than {MAX_DAYS - 1} days before it.",
-    f"字段“{{field}}”不得晚于“end_at”，也不得早于其 {MAX_DAYS - 1} 天以上。",
+    f"The field '{{field}}' must not be after 'end_at', and a period has at most {MAX_DAYS} days.",
+    f"字段“{{field}}”不得晚于“end_at”，且时间段最多 {MAX_DAYS} 天。",
 )
 
 

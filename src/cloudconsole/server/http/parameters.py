@@ -23,8 +23,9 @@ from msgspec.json import Decoder
 from msgspec.structs import fields as fields_of
 
 from cloudconsole.server.http.body import Fields, required_identifier, undecoded_json
+from cloudconsole.server.http.parameter_problems import invalid_parameter
 from cloudconsole.spec.actions import Identifier
-from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
+from cloudconsole.spec.errors import MalformedBody, MissingField
 from cloudconsole.spec.operations import JSON
 
 _STRUCTURED: Final = (CollectionType, TupleType, DictType, StructType)
@@ -106,7 +107,7 @@ def _decoded(parameters: tuple[_Parameter, ...], given: dict[str, Any], decode: 
             try:
                 values[each.name] = decode(each, given[each.sent_as])
             except ValidationError as problem:
-                raise InvalidField.because(each.sent_as, str(problem)) from None
+                raise invalid_parameter(each.sent_as, str(problem)) from None
         elif each.is_required:
             raise MissingField(each.sent_as)
     return values
