@@ -138,6 +138,7 @@ class TestProfiles:
         self, cli_user: CliUser, server: RunningServer, arguments: list[str], variables: dict[str, str]
     ) -> None:
         (cli_user.home / "secret").write_text("console-other\n")
+        (cli_user.home / "secret").chmod(0o600)
         cli_user.write_profiles(
             f'default = "{"a" if arguments or variables else "b"}"\n[profiles.a]\nurl = "http://127.0.0.1:1"\n'
             f'[profiles.b]\nurl = "{server.base}"\nusername = "other"\n'
@@ -145,7 +146,19 @@ class TestProfiles:
         )
         assert cli_user.json("usage", *arguments, **variables)["maxTotalInstances"] == 8
         account = {"profile": "b", "url": server.base, "username": "other", "region": f"{server.base}/v3"}
-        assert cli_user.json("whoami", *arguments, **variables) == {**account, "session": "live"}
+        assert cli_user.json("whoami", *arguments, **variables) == {**account, "ca_file": None, "session": "live"}
+
+    def test_password_file_that_everyone_can_read_is_reported(self, cli_user: CliUser, server: RunningServer) -> None:
+        secret = cli_user.home / "secret"
+        secret.write_text("console-demo")
+        arguments = ("urls", "--url", server.base, "--username", "demo", "--password-file", secret)
+        secret.chmod(0o644)
+        done = cli_user.run(*arguments)
+        warning = f"cloudconsole: warning: every user of this machine can read {secret}; fix it with: "
+        assert (done.code, done.err) == (0, f"{warning}chmod o-r {secret}\n")
+        secret.chmod(0o640)
+        cli_user.sessions_file.unlink()
+        assert cli_user.run(*arguments).err == ""
 
     @pytest.mark.parametrize(
         ("arguments", "variables", "username"),

@@ -58,6 +58,7 @@ def stored(server: RunningServer) -> list[Any]:
 def test_our_own_console_passes_every_check_and_is_not_changed(server: RunningServer, tmp_path: Path) -> None:
     for name in ("demo", "other"):
         (tmp_path / name).write_text(f"console-{name}\n")
+        (tmp_path / name).chmod(0o600)
     passwords = ("--password-file", str(tmp_path / "demo"), "--other-password-file", str(tmp_path / "other"))
     # Longer than the new one, which replaces it.
     (tmp_path / "report.json").write_text("x" * 1_000_000)

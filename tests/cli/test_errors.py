@@ -100,10 +100,20 @@ NO_PASSWORD = ("--username", "demo", "--password-file", "/dev/null")
         (("call", "GetNews", "a:={"), "a: the value after := is not valid JSON"),
         (("completion", "tcsh"), "argument SHELL: invalid choice: 'tcsh'"),
         (("uasge",), "unknown command 'uasge' (did you mean usage?)"),
-        (("quotas",), "argument COMMAND: invalid choice: 'quotas'"),
-        (("help", "quotas"), "argument COMMAND: invalid choice: 'quotas'"),
+        (("quotas",), "unknown command 'quotas' (did you mean usage?)"),
+        (("help", "quotas"), "unknown command 'quotas' (did you mean usage?)"),
+        (("forecast",), "unknown command 'forecast' (did you mean costs forecast?)"),
+        (("frobnicate",), "unknown command 'frobnicate'; see cloudconsole --help"),
+        (("--url", "http://h", "completion", "bash"), "completion has no option --url; see cloudconsole completion -"),
+        (("--timeout", "5", "profile", "list"), "profile has no option --timeout; see cloudconsole profile --help"),
+        (("-v", "profile", "list"), "profile has no option -v; see cloudconsole profile --help"),
+        (
+            ("costs", "--from", "2024-01-01", "--to", "2025-01-01"),
+            "--from must not be after --to, and a period has at most 366 days",
+        ),
+        (("costs", "--from", "2026-01-02", "--to", "2026-01-01"), "--from must not be after --to, and a period has"),
         (("--output", "xml", "usage"), "argument -o/--output: invalid choice: 'xml'"),
-        (("--output", "json", "login"), "unknown option --output"),
+        (("--output", "json", "login"), "login has no option --output"),
         (("--vcpus", "4", "flavors"), "unknown option --vcpus: put a command's options after the command"),
         (("usage", "--lang", "zh"), "未指定控制台"),
         (("usage", "--lang", "zh", "--outptu", "json"), "此处没有选项 --outptu（是否想用 --output？）"),
@@ -179,13 +189,25 @@ def test_tls_failure_says_what_to_do(
             "TLS failed: tlsv1 alert internal error",
         ),
         ("[SSL] record layer failure (_ssl.c:1006)", "TLS failed: record layer failure"),
-        ("[Errno 111] Connection refused", "[Errno 111] Connection refused"),
+        ("[Errno 111] Connection refused", "Connection refused"),
     ],
 )
 def test_openssl_message_is_put_into_words(openssl: str, message: str) -> None:
     assert (
         describe_error(ConnectionFailed(f"cannot reach https://a: {openssl}")) == f"cannot reach https://a: {message}"
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "why"), [(NOWHERE, "连接被拒绝"), ("http://console.invalid", ""), ("https://{secure}", "证书不受信任")]
+)
+def test_connection_failure_is_explained_in_chinese(
+    cli_user: CliUser, secure_server: RunningServer, url: str, why: str
+) -> None:
+    url = url.format(secure=secure_server.base.partition("://")[2])
+    done = cli_user.run("urls", "--url", url, "--username", "demo", "--lang", "zh", **ACCOUNT)
+    assert_one_line(done, 3, f"无法连接 {url}：{why}")
+    assert "Errno" not in done.err
 
 
 @pytest.mark.parametrize("trust", [("--ca-file", "ca.pem"), ("--insecure",)])
@@ -204,7 +226,8 @@ def test_login_saves_ca_file_but_not_insecure(
     [
         (envelope({"regions": ["http://a", "http://b"]}, headers=OPENED.headers), 2, "--region is required"),
         (Canned(200, b"<html>", OPENED.headers), 2, "--region is required"),
-        (Canned(404, b"<h1>Not Found</h1>"), 1, "the console responded with status 404"),
+        (Canned(404, b"<h1>Not Found</h1>"), 1, "the server at http://127.0.0.1:"),
+        (Canned(502, b"<h1>Bad Gateway</h1>"), 1, "the console responded with status 502\n"),
     ],
 )
 def test_missing_region_and_other_servers_are_one_line_errors(

@@ -1,6 +1,7 @@
 """`cloudconsole estimate`: flags, files and Terraform plans; exit 1 unless everything fits and has a price."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +122,21 @@ def test_a_flavor_that_fits(demo_user: CliUser) -> None:
     done = demo_user.run("estimate", "--flavor", "m1.medium", "--count", "2", "--node", "hk-1", "--hours", "48")
     lines = done.out.splitlines()
     assert (done.code, lines[1]) == (0, "instances\tm1.medium\thk-1\t2\t0.3156\t7.5744\t227.232\t2764.656")
-    assert lines[-1] == "The quotas allow this. Cost of 48 hours: 15.1488 CNY."
+    assert lines[-1].startswith("total\t")
+    assert done.err == "cloudconsole: The quotas allow this. Cost of 48 hours: 15.1488 CNY.\n"
 
 
 def test_a_volume_that_does_not_fit(demo_user: CliUser) -> None:
     done = demo_user.run("estimate", "--volume", "5000")
-    assert (done.code, "volume and snapshot storage\t700\t5000\t4300" in done.out) == (1, True)
-    assert done.out.endswith("The quotas do not allow this.\n")
+    assert done.code == 1
+    assert done.err == "cloudconsole: The quotas do not allow this. Over quota: volume and snapshot storage by 4300.\n"
+
+
+def test_a_terminal_shows_the_quotas(demo_user: CliUser) -> None:
+    terminal = demo_user.open_terminal("estimate", "--volume", "5000", "--hours", "1")
+    assert terminal.end() == 1
+    assert re.search(r"volume and snapshot storage +700 +5000 +.*4300", terminal.shown)
+    assert "storage by 4300. Cost of 1 hour: " in terminal.shown
 
 
 def test_json_and_csv_are_for_programs(demo_user: CliUser) -> None:
@@ -150,7 +159,7 @@ def test_a_plan_from_a_file_and_from_standard_input(demo_user: CliUser, tmp_path
     (tmp_path / "plan.json").write_text(content)
     from_file = demo_user.run("estimate", tmp_path / "plan.json")
     assert from_file.code == 1
-    assert from_file.out.splitlines()[-1] == f"{VOLUME}.a: size is known only after apply"
+    assert from_file.err.splitlines()[-1] == f"cloudconsole: {VOLUME}.a: size is known only after apply"
     assert demo_user.run("estimate", "-", stdin=content) == from_file
 
 
@@ -179,9 +188,11 @@ def test_items_from_a_file(demo_user: CliUser, wrapped: bool) -> None:
         (("-",), '{"values": {}}', 2, "-: must be a list of items, as in GetEstimate, or a Terraform plan"),
         (("-",), '{"resource_changes": [5]}', 2, "-: not a Terraform plan"),
         (("-",), '{"resource_changes": [{"change": {"actions": 5}}]}', 2, "-: not a Terraform plan"),
-        (("--flavor", "no"), "", 1, "items[0].flavor: there is no flavor 'no'."),
-        (("--flavor", "1", "--node", "no"), "", 1, "items[0].region: there is no node 'no'."),
-        (("-",), '[{"res_type": "keypair"}]', 1, "The field 'items' is invalid"),
+        (("--flavor", "no"), "", 1, "--flavor: there is no flavor 'no'; cloudconsole flavors lists them\n"),
+        (("--flavor", "1", "--node", "no"), "", 1, "--node: there is no node 'no'; nodes with prices of their own: "),
+        (("-",), '[{"res_type": "volume", "size": 1, "region": "no"}]', 1, "items[0].region: there is no node 'no'."),
+        (("-",), '[{"res_type": "volume", "size": "1"}]', 1, "The field 'items[0].size' must be a whole number."),
+        (("-",), '[{"res_type": "keypair"}]', 1, "The field 'items[0].res_type' cannot be 'keypair'."),
         (("--volume", "x"), "", 2, "must be an integer of at least 1"),
         (("--flavor", "1", "--count", "0"), "", 2, "must be an integer of at least 1"),
     ],

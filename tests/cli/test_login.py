@@ -46,6 +46,7 @@ class TestLogin:
         self, cli_user: CliUser, server: RunningServer, arguments: tuple[str, ...], variables: dict[str, str]
     ) -> None:
         (cli_user.home / "secret").write_text(f"{PASSWORD}\n")
+        (cli_user.home / "secret").chmod(0o600)
         variables = {name: value.format(server.base) for name, value in variables.items()}
         done = cli_user.run("usage", "--url", server.base, *arguments, stdin=PASSWORD, **variables)
         assert (done.code, done.err) == (0, "")
@@ -56,6 +57,7 @@ class TestLogin:
     ) -> None:
         if content is not None:
             (cli_user.home / "secret").write_bytes(content)
+            (cli_user.home / "secret").chmod(0o600)
         done = cli_user.run("usage", "--url", server.base, "--username", "demo", "--password-file", "secret")
         assert done.code == 2
         assert done.err.startswith("cloudconsole: --password-file: secret: ")
@@ -190,5 +192,6 @@ class TestWhoami:
     def test_whoami_shows_where_each_value_comes_from(self, demo_user: CliUser, server: RunningServer) -> None:
         done = demo_user.run("whoami", CLOUDCONSOLE_REGION=f"{server.base}/v3")
         rows = [line.split("\t") for line in done.out.splitlines()]
-        assert ["address", server.base, "the last login"] in rows
+        assert ["URL", server.base, "the last login"] in rows
         assert ["region", f"{server.base}/v3", "CLOUDCONSOLE_…"] in rows
+        assert ["CA file", "", ""] in rows

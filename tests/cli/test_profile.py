@@ -101,6 +101,7 @@ class TestEdits:
 
 def test_profile_is_added_selected_and_removed(cli_user: CliUser, server: RunningServer) -> None:
     (cli_user.home / "secret").write_text("console-other\n")
+    (cli_user.home / "secret").chmod(0o600)
     account = ("--url", f"{server.base}/", "--username", "other", "--password-file", "secret")
     assert cli_user.run("profile", "add", "work", *account, "-o", "json").code == 0
     assert stat.S_IMODE(cli_user.profiles_file.stat().st_mode) == 0o600
@@ -129,6 +130,8 @@ def test_show_follows_the_variable(cli_user: CliUser) -> None:
         (("list", "--output", "xml"), "argument -o/--output: invalid choice: 'xml'"),
         (("show", "z"), "no profile 'z' in "),
         (("use",), "name a profile"),
+        (("use", "a", "--columns", "name"), "--query and --columns are for list and show only"),
+        (("remove", "a", "--query", "name"), "--query and --columns are for list and show only"),
         (("use", "z"), "no profile 'z' in "),
         (("use", "a", "--url", "http://z"), "account options are for profile add only"),
         (("remove", "z"), "no profile 'z' in "),

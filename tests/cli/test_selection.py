@@ -89,8 +89,8 @@ class TestQuery:
             (("usage", "--columns", "quota", "-o", "yaml"), "--columns requires --output table, csv or markdown"),
             (("usage", "--columns", "quota,"), "argument --columns: must be names separated by commas"),
             (
-                ("usage", "--columns", "cores"),
-                "--columns: no column 'cores'; available: quota, used, limit, free, unit",
+                ("usage", "--columns", "node"),
+                "--columns: no column 'node'; available: quota, used, limit, free, unit",
             ),
             (("costs", "--plot", "--columns", "hour"), "--plot requires --output table, without --query or --columns"),
             (("costs", "--plot", "--query", "hour"), "--plot requires --output table, without --query or --columns"),
@@ -136,13 +136,17 @@ class TestColumns:
         [
             (("costs", "--columns", "hour,res_type"), "hour\tres_type\n1.2714\tinstance\n"),
             (("costs", "--columns", "hour, currency", "-o", "csv"), "hour,currency\n1.2714,CNY\n"),
+            (("costs", "--columns", "kind,month"), "kind\tmonth\ninstances\t915.408\n"),
+            (("flavors", "--columns", "cores,RAM", "-o", "csv"), "cores,RAM\n1,512\n"),
+            (("profile", "list", "--columns", "name"), "name\n"),
+            (("profile", "list", "--query", "length(@)"), "0\n"),
             (("costs", "--columns", "hour", "-o", "markdown"), "| hour |\n| --- |\n| 1.2714 |\n"),
             (("domain", "206814", "--columns", "domainId"), "domainId\n206814\n"),
             (("estimate", "--volume", "3", "--columns", "hour"), "hour\n0.00126\n"),
             (("costs", "--by", "kind", "--columns", "res_type"), "res_type\ninstance\n"),
         ],
     )
-    def test_columns_are_those_of_csv(self, demo_user: CliUser, arguments: tuple[str, ...], shown: str) -> None:
+    def test_columns_have_two_names(self, demo_user: CliUser, arguments: tuple[str, ...], shown: str) -> None:
         done = demo_user.run(*arguments)
         assert (done.code, done.err) == (0, "")
         assert done.out.startswith(shown)

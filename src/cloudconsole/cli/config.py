@@ -240,7 +240,7 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
     return Settings(
         account=account,
         profile=profile.name if profile else None,
-        output=_output_settings(arguments, profile.output if profile else None),
+        output=output_settings(arguments, profile.output if profile else None),
         ca_file=arguments.ca_file or (profile and profile.ca_file),
         is_insecure=bool(arguments.insecure),
         timeout=arguments.timeout,
@@ -248,7 +248,7 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
     )
 
 
-def _output_settings(arguments: argparse.Namespace, preferred: str | None) -> OutputSettings:
+def output_settings(arguments: argparse.Namespace, preferred: str | None) -> OutputSettings:
     given, columns, query = (getattr(arguments, name, None) for name in ("output", "columns", "query"))
     output = given or preferred
     if query:

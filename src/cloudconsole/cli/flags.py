@@ -33,15 +33,19 @@ def add_connection_flags(
     group.add_argument("--insecure", action="store_true", help=translate(messages.INSECURE_FLAG))
     group.add_argument("--timeout", metavar="SECONDS", type=seconds, help=translate(messages.TIMEOUT_FLAG))
     if outputs:
-        group.add_argument("-o", "--output", choices=outputs, help=translate(messages.OUTPUT_FLAG))
-        selection = group.add_mutually_exclusive_group()
-        selection.add_argument("--query", metavar="EXPRESSION", type=_query, help=translate(messages.QUERY_FLAG))
-        if "table" in outputs:
-            selection.add_argument("--columns", metavar="NAMES", type=_columns, help=translate(messages.COLUMNS_FLAG))
+        add_output_flags(group, messages.OUTPUT_FLAG, outputs)
     if with_language:
         group.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
     group.add_argument("-v", "--verbose", action="store_true", help=translate(messages.VERBOSE_FLAG))
     group.add_argument("--debug", action="store_true", help=translate(messages.DEBUG_FLAG))
+
+
+def add_output_flags(group: argparse._ActionsContainer, output_help: Text, outputs: Sequence[str] = OUTPUTS) -> None:
+    group.add_argument("-o", "--output", choices=outputs, help=translate(output_help))
+    selection = group.add_mutually_exclusive_group()
+    selection.add_argument("--query", metavar="EXPRESSION", type=_query, help=translate(messages.QUERY_FLAG))
+    if "table" in outputs:
+        selection.add_argument("--columns", metavar="NAMES", type=_columns, help=translate(messages.COLUMNS_FLAG))
 
 
 def add_account_flags(group: argparse._ArgumentGroup) -> None:

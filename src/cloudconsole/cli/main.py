@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Final
 
 from cloudconsole.cli import messages, stdout
-from cloudconsole.cli.argument_parser import NEAR
-from cloudconsole.cli.commands import COMMANDS, HELP, NeedsServer, command_named, loaded, top_parser
+from cloudconsole.cli.argument_parser import Parser
+from cloudconsole.cli.commands import COMMANDS, HELP, Command, NeedsServer, command_named, loaded, top_parser
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_USAGE, print_error
 from cloudconsole.cli.i18n import FLAG, detect_language, set_language, translate
 from cloudconsole.cli.paths import PREFIX
@@ -18,6 +18,17 @@ from cloudconsole.spec.text_escaping import LONG_LENGTH, escape_and_truncate, is
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"
 """Hidden command, called only by shell completion scripts."""
+_NEAR_COMMAND: Final = 0.6
+"""Similarity cutoff for suggestions, as there are few commands."""
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("quota", "quotas", "limits"), "usage"),
+    **dict.fromkeys(("bill", "bills", "billing"), "costs"),
+    **dict.fromkeys(("config", "configure"), "profile"),
+    "forecast": "costs forecast",
+    "signin": "login",
+    "signout": "logout",
+}
+"""What other tools call a command."""
 _GENERAL: Final = ("-h", "--help", "--version")
 """Options that belong to no command; they load nothing."""
 
@@ -55,22 +66,23 @@ def _run(given: list[str]) -> int:
         from cloudconsole.cli.completion import complete
 
         return complete(given[1:])
-    given = _command_first(given)
+    options, given = _command_first(given)
     command = command_named(given[0]) if given else None
     if command is None:
-        _reject_misspelled(given)
-        top_parser().parse_args(given)
+        _reject_unknown_command(given)
+        top_parser().parse_args([*chain.from_iterable(options), *given])
         top_parser().print_help()
         return 0
     try:
         module, parser = loaded(command)
     except NeedsServer:
-        sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
-        return 1
+        print_error(translate(messages.NEEDS_SERVER, command=command.name))
+        return EXIT_FAILED
     if not (command.in_english or all(map(is_utf8_encodable, given))):
         print_error(translate(messages.ARGUMENT_NOT_UTF8))
         return EXIT_USAGE
-    arguments = parser.parse_args(given[1:])
+    _reject_leading(options, command, parser)
+    arguments = parser.parse_args([*chain.from_iterable(options), *given[1:]])
     try:
         return int(module.run(arguments))
     except stdout.OutputError:
@@ -88,8 +100,8 @@ def _run(given: list[str]) -> int:
         return EXIT_FAILED
 
 
-def _command_first(given: list[str]) -> list[str]:
-    """Move connection options before the command behind it, and turn `help COMMAND` into `COMMAND --help`."""
+def _command_first(given: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Split off connection options before the command, and turn `help COMMAND` into `COMMAND --help`."""
     options: list[list[str]] = []
     if given and given[0].startswith("-") and given[0] not in _GENERAL:
         from cloudconsole.cli.flags import split_leading_options
@@ -100,20 +112,29 @@ def _command_first(given: list[str]) -> list[str]:
     command = command_named(given[0]) if given else None
     if command is None:
         # Only the language matters to the general help.
-        options = [option for option in options if _is_language(option)]
-        return [*chain.from_iterable(options), *given]
+        return [option for option in options if _is_language(option)], given
     if command.in_english:
         options = [option for option in options if not _is_language(option)]
-    return [command.name, *chain.from_iterable(options), *given[1:]]
+    return options, given
 
 
 def _is_language(option: list[str]) -> bool:
     return option[0].partition("=")[0] == FLAG
 
 
-def _reject_misspelled(given: list[str]) -> None:
-    near = get_close_matches(given[0], [command.name for command in COMMANDS], 1, cutoff=NEAR) if given else []
-    if near:
-        top_parser().error(
-            translate(messages.UNKNOWN_COMMAND, given=given[0]) + translate(messages.DID_YOU_MEAN, near=near[0])
-        )
+def _reject_unknown_command(given: list[str]) -> None:
+    if not given or given[0].startswith("-"):
+        return
+    names = [command.name for command in COMMANDS]
+    near = _OTHER_NAMES.get(given[0]) or next(iter(get_close_matches(given[0], names, 1, cutoff=_NEAR_COMMAND)), None)
+    hint = translate(messages.DID_YOU_MEAN, near=near) if near else ""
+    top_parser().error(translate(messages.UNKNOWN_COMMAND, given=given[0]) + hint)
+
+
+def _reject_leading(options: list[list[str]], command: Command, parser: Parser) -> None:
+    """Reject connection options before a command that has none of this name."""
+    for option in options:
+        flag = option[0].partition("=")[0]
+        known = parser._option_string_actions
+        if flag not in known and flag[:2] not in known:
+            parser.error(translate(messages.OPTION_NOT_OF_COMMAND, flag=flag, command=command.name))

@@ -18,6 +18,11 @@ COMMAND: Final = Text("COMMAND", "命令")
 UNEXPECTED_ARGUMENT: Final = Text("unexpected argument: {given}", "{given}：此处不应出现")
 SEE_HELP: Final = Text("{problem}; see {command} --help", "{problem}；参见 {command} --help")
 UNKNOWN_COMMAND: Final = Text("unknown command '{given}'", "没有命令“{given}”")
+OPTION_NOT_OF_COMMAND: Final = Text("{command} has no option {flag}", "{command} 没有选项 {flag}")
+NEEDS_SERVER: Final = Text(
+    "'{command}' needs the server: pip install 'cloudconsole[server]'",
+    "“{command}”需要服务端：pip install 'cloudconsole[server]'",
+)
 UNKNOWN_OPTION: Final = Text("unknown option {flag}", "此处没有选项 {flag}")
 USE_INSTEAD: Final = Text(": use {instead}", "：请用 {instead}")
 DID_YOU_MEAN: Final = Text(" (did you mean {near}?)", "（是否想用 {near}？）")
@@ -79,8 +84,8 @@ QUERY_FLAG: Final = Text(
     "只输出此 JMESPath 表达式从数据中选出的内容",
 )
 COLUMNS_FLAG: Final = Text(
-    "show only these columns, by their names in CSV, separated by commas",
-    "只显示这些列，用 CSV 中的列名，以逗号分隔",
+    "show only these columns, by their names in CSV or in the table, separated by commas",
+    "只显示这些列，用 CSV 或表格中的列名，以逗号分隔",
 )
 LANG_FLAG: Final = Text(
     "language: English or Chinese (default: from the locale)", "语言：英文或中文（默认依系统区域设置）"
@@ -111,6 +116,9 @@ PROFILE_LANG_FLAG: Final = Text(
 ONLY_WITH_ADD: Final = Text(
     "account options are for profile add only; to change a profile, edit the file, or remove and add it",
     "账户选项只用于 profile add；若要修改配置，请编辑文件，或删除后重新添加",
+)
+ONLY_TO_SHOW: Final = Text(
+    "--query and --columns are for list and show only", "--query 和 --columns 只用于 list 和 show"
 )
 PROFILE_NAME_REQUIRED: Final = Text("name a profile", "请给出配置名")
 PROFILE_NEEDS_URL: Final = Text("profile add requires --url", "profile add 需要 --url")
@@ -190,6 +198,10 @@ NOT_A_FILE: Final = Text("{file}: not a regular file", "{file}：不是普通文
 WRITABLE_BY_OTHERS: Final = Text(
     "{file}: writable by other users; fix it with: {command}", "{file}：其他用户可写此文件；请执行：{command}"
 )
+READABLE_BY_OTHERS: Final = Text(
+    "warning: every user of this machine can read {file}; fix it with: {command}",
+    "警告：本机所有用户均可读取 {file}；请执行：{command}",
+)
 OWNED_BY_ANOTHER: Final = Text(
     "{file}: owned by another user; fix it as root with: {command}",
     "{file}：此文件属于其他用户；请以 root 执行：{command}",
@@ -262,6 +274,28 @@ DIRECTORY_IS_SYMLINK: Final = Text(
 
 # Errors
 
+CANNOT_REACH: Final = Text("cannot reach {url}: {why}", "无法连接 {url}：{why}")
+REASONS: Final = {
+    "no response in time": Text("no response in time", "未及时响应"),
+    "Connection refused": Text("Connection refused", "连接被拒绝"),
+    "Connection reset by peer": Text("Connection reset by peer", "连接被对方重置"),
+    "Name or service not known": Text("Name or service not known", "没有此主机名"),
+    "Temporary failure in name resolution": Text("Temporary failure in name resolution", "暂时无法解析主机名"),
+    "No address associated with hostname": Text("No address associated with hostname", "此主机名没有地址"),
+    "Network is unreachable": Text("Network is unreachable", "网络不可达"),
+    "No route to host": Text("No route to host", "没有到主机的路由"),
+    "the connection was lost, or the response is not HTTP": Text(
+        "the connection was lost, or the response is not HTTP", "连接中断，或响应不是 HTTP"
+    ),
+    "the request is not valid HTTP": Text("the request is not valid HTTP", "请求不是有效的 HTTP"),
+    "a concurrent login takes too long": Text("a concurrent login takes too long", "同时进行的登录耗时过长"),
+}
+"""Why a console cannot be reached, as the system and the client say it."""
+NOT_A_CONSOLE: Final = Text(
+    "the server at {url} responded with status {code}, but not as a console does: check the URL",
+    "{url} 的服务器返回状态 {code}，但它不像是控制台：请检查地址",
+)
+STATUS_ONLY: Final = Text("the console responded with status {code}", "控制台返回状态 {code}")
 CANNOT_CONNECT: Final = Text("{message}", "无法连接：{message}")
 PROTOCOL_ERROR: Final = Text("{message}", "回复不符合接口约定：{message}")
 TLS_UNTRUSTED: Final = Text(

@@ -155,15 +155,23 @@ def print_data(settings: "OutputSettings", data: Any) -> None:
 
 
 def select_columns(table: Table, columns: Sequence[str]) -> Table:
-    """Return the table with these CSV columns only, if any, and without what CSV does not have."""
+    """Return the table with these columns only, if any, and without totals; columns have two names."""
     if not columns:
         return table
-    fields = {field.name: field for field in table.fields if field.name is not None}
+    shown = {_without_unit(field.heading): field for field in table.fields if field.heading and field.kind != "bar"}
+    in_csv = {field.name: field for field in table.fields if field.name is not None}
+    fields = shown | in_csv
     unknown = [name for name in columns if name not in fields]
     if unknown:
-        known = ", ".join(fields) or "-"
+        known = ", ".join(in_csv) or "-"
         raise UsageError(translate(messages.UNKNOWN_COLUMN, name=unknown[0], known=known))
-    return Table([fields[name]._replace(heading=name) for name in columns], table.records, is_record=table.is_record)
+    return Table(
+        [fields[name]._replace(name=name, heading=name) for name in columns], table.records, is_record=table.is_record
+    )
+
+
+def _without_unit(heading: str) -> str:
+    return heading.partition(" (")[0]
 
 
 class OutputView(NamedTuple):

@@ -3,6 +3,7 @@
 import getpass
 import os
 import shlex
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.errors import UsageError, print_error
 from cloudconsole.cli.i18n import translate
 from cloudconsole.spec.file_trust import distrust
 from cloudconsole.spec.text_escaping import escape, is_utf8_encodable
@@ -64,6 +65,7 @@ def _read_file(place: str, file: Path) -> str:
             with file.open("rb") as opened:
                 reject_untrusted(file, opened.fileno())
                 content = opened.read(_MAX_BYTES)
+                _warn_if_readable(file, opened.fileno())
         password = content.decode().removesuffix("\n").removesuffix("\r")
     except OSError as problem:
         raise UsageError(f"{place}: {file}: {problem.strerror}") from None
@@ -72,6 +74,13 @@ def _read_file(place: str, file: Path) -> str:
     if not password or "\n" in password or len(content) == _MAX_BYTES:
         raise UsageError(translate(messages.INVALID_PASSWORD_FILE, place=place, file=file))
     return password
+
+
+def _warn_if_readable(file: Path, descriptor: int) -> None:
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IROTH:
+        command = f"chmod o-r {shlex.quote(str(file))}"
+        print_error(translate(messages.READABLE_BY_OTHERS, file=file, command=command))
 
 
 def can_ask() -> bool:

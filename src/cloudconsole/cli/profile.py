@@ -8,9 +8,9 @@ from typing import Final
 
 from cloudconsole.cli import messages, output
 from cloudconsole.cli.argument_parser import Parser, add_completion
-from cloudconsole.cli.config import OUTPUTS, OutputSettings, Profile, Profiles, read_profiles
+from cloudconsole.cli.config import OutputSettings, Profile, Profiles, output_settings, read_profiles
 from cloudconsole.cli.errors import EXIT_OK, CommandError, UsageError, print_error
-from cloudconsole.cli.flags import add_account_flags, profile_names
+from cloudconsole.cli.flags import add_account_flags, add_output_flags, profile_names
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
 from cloudconsole.cli.output import Field, Table
 from cloudconsole.cli.passwords import STANDARD_INPUT
@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
     name = parser.add_argument("name", metavar="NAME", nargs="?", help=translate(messages.PROFILE_NAME_ARGUMENT))
     add_completion(name, profile_names)
     add_account_flags(parser.add_argument_group(translate(messages.PROFILE_OPTIONS)))
-    parser.add_argument("-o", "--output", choices=OUTPUTS, help=translate(messages.PROFILE_OUTPUT_FLAG))
+    add_output_flags(parser, messages.PROFILE_OUTPUT_FLAG)
     parser.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.PROFILE_LANG_FLAG))
 
 
@@ -43,12 +43,14 @@ def _run(arguments: argparse.Namespace, file: Path) -> None:
     profiles, name = read_profiles(file), arguments.name
     if arguments.verb != "add" and any(getattr(arguments, key) is not None for key in _ACCOUNT):
         raise UsageError(translate(messages.ONLY_WITH_ADD))
+    if arguments.verb not in ("list", "show") and (arguments.query or arguments.columns):
+        raise UsageError(translate(messages.ONLY_TO_SHOW))
     if arguments.verb == "list":
         if name is not None:
             raise UsageError(translate(messages.UNEXPECTED_ARGUMENT, given=name))
-        _list(profiles, arguments.output)
+        _list(profiles, output_settings(arguments, None))
     elif arguments.verb == "show":
-        _show(profiles.get(name or _selected(profiles)), arguments.output)
+        _show(profiles.get(name or _selected(profiles)), output_settings(arguments, None))
     elif name is None:
         raise UsageError(translate(messages.PROFILE_NAME_REQUIRED))
     else:
@@ -100,7 +102,7 @@ def _selected(profiles: Profiles) -> str:
     return name
 
 
-def _list(profiles: Profiles, form: str | None) -> None:
+def _list(profiles: Profiles, settings: OutputSettings) -> None:
     def is_default(profile: Profile) -> bool:
         return profile.name == profiles.default
 
@@ -111,10 +113,10 @@ def _list(profiles: Profiles, form: str | None) -> None:
     ]
     records = list(profiles.named.values())
     data = [{field.name: field.value(profile) for field in fields} for profile in records]
-    output.show(OutputSettings(form or "table"), lambda: data, lambda: Table(fields, records))
+    output.show(settings, lambda: data, lambda: Table(fields, records))
 
 
-def _show(profile: Profile, form: str | None) -> None:
+def _show(profile: Profile, settings: OutputSettings) -> None:
     fields = [Field(key, key, attrgetter(key)) for key in Profile._fields]
     data = {key: str(value) if isinstance(value, Path) else value for key, value in profile._asdict().items()}
-    output.show(OutputSettings(form or "table"), lambda: data, lambda: Table(fields, [profile], is_record=True))
+    output.show(settings, lambda: data, lambda: Table(fields, [profile], is_record=True))

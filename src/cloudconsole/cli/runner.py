@@ -39,7 +39,7 @@ def run_command(arguments: argparse.Namespace, command: "Callable[[ConsoleSessio
 
 
 def report_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> int:
-    print_error(describe_error(error))
+    print_error(describe_error(error, url))
     if is_verbose:
         facts = {
             "code": error.code,
@@ -55,8 +55,8 @@ def report_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) ->
     return exit_code_for(error)
 
 
-def describe_error(error: "ConsoleError") -> str:
-    """Describe an error in one line; client messages are English, so Chinese output adds the kind of error."""
+def describe_error(error: "ConsoleError", url: str | None = None) -> str:
+    """Describe an error in one line; other client messages are English, so Chinese output adds the kind of error."""
     from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
 
     # The pattern takes long for long texts, which servers may send.
@@ -68,6 +68,14 @@ def describe_error(error: "ConsoleError") -> str:
         )
     if isinstance(error, RateLimited) and error.retry_after:
         return translate(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
+    unreachable = _UNREACHABLE.fullmatch(message)
+    if isinstance(error, ConnectionFailed) and unreachable:
+        why = unreachable["why"]
+        known = messages.REASONS.get(why)
+        return translate(messages.CANNOT_REACH, url=unreachable["url"], why=translate(known) if known else why)
+    if error.error is None and _STATUS_ONLY.fullmatch(message):
+        status = messages.NOT_A_CONSOLE if url and error.code in _NO_SUCH_PATH else messages.STATUS_ONLY
+        return translate(status, url=escape_and_truncate(url or ""), code=error.code)
     kinds: dict[type[ConsoleError], Text] = {
         ConnectionFailed: messages.CANNOT_CONNECT,
         ProtocolError: messages.PROTOCOL_ERROR,
@@ -77,6 +85,9 @@ def describe_error(error: "ConsoleError") -> str:
 
 
 _MAX_MATCHED: Final = 4000
+_UNREACHABLE: Final = re.compile(r"cannot reach (?P<url>\S+): (?:\[Errno -?\d+\] )?(?P<why>.+)")
+_STATUS_ONLY: Final = re.compile(r"the console responded with status \d+")
+_NO_SUCH_PATH: Final = (404, 405, 501)
 _OPENSSL: Final = re.compile(r"\[SSL(?:: (?P<reason>\w+))?\] (?P<text>.*?) \(_ssl\.c:\d+\)")
 
 

@@ -6,10 +6,12 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from cloudconsole.cli.errors import EXIT_USAGE, print_error
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
 from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.flavors import with_unit
+from cloudconsole.spec.extensions import MAX_DAYS
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console, Forecast, ResourceCost
@@ -49,6 +51,9 @@ def day(text: str) -> date:
 
 def run_period(arguments: argparse.Namespace) -> int:
     by = arguments.by or "kind"
+    if arguments.first and arguments.last and not 0 <= (arguments.last - arguments.first).days < MAX_DAYS:
+        print_error(translate(messages.PERIOD_TOO_LONG, days=MAX_DAYS))
+        return EXIT_USAGE
 
     def table(console: "Console") -> Table:
         costs = console.costs(

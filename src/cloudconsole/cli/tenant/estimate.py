@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudconsole.cli import output
+from cloudconsole.cli import output, stdout
 from cloudconsole.cli.config import TABLE_OUTPUTS
-from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError, print_error
+from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, UsageError, print_error
 from cloudconsole.cli.flags import add_connection_flags, whole_number
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, Table
@@ -21,7 +21,7 @@ from cloudconsole.cli.terraform_plans import Item, Plan, is_plan, read_plan
 if TYPE_CHECKING:
     from cloudconsole.cli.config import OutputSettings
     from cloudconsole.cli.connection import ConsoleSession
-    from cloudconsole.client import Estimate
+    from cloudconsole.client import Console, Estimate
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 _PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages.MONTH, "year": messages.YEAR}
@@ -49,13 +49,30 @@ def run(arguments: argparse.Namespace) -> int:
                 item["region"] = arguments.node
 
     def command(call: "ConsoleSession") -> int:
-        estimate = call.do(lambda console: console.estimate(plan.items, arguments.hours)) if plan.items else None
+        estimate = call.do(lambda console: _estimate(console, plan, arguments)) if plan.items else None
         _show(estimate, plan, call.settings.output)
         if estimate is None:
             return EXIT_FAILED if plan.unknown else EXIT_OK
         return EXIT_OK if estimate.fits and estimate.total is not None and not plan.unknown else EXIT_FAILED
 
     return run_command(arguments, command)
+
+
+def _estimate(console: "Console", plan: Plan, arguments: argparse.Namespace) -> "Estimate":
+    from cloudconsole.client import ConsoleError
+
+    try:
+        return console.estimate(plan.items, arguments.hours)
+    except ConsoleError as error:
+        # The message names a place in the request, which the user has not written.
+        if error.error == "node_not_found" and arguments.node:
+            known = sorted({price.region for price in console.prices() if price.region})
+            text = translate(messages.UNKNOWN_NODE, name=arguments.node, known=", ".join(known) or "-")
+        elif error.error == "flavor_not_found" and arguments.flavor:
+            text = translate(messages.UNKNOWN_FLAVOR, name=arguments.flavor)
+        else:
+            raise
+        raise CommandError(text) from None
 
 
 def _requested(arguments: argparse.Namespace) -> Plan:
@@ -108,8 +125,13 @@ def _show(estimate: "Estimate | None", plan: Plan, settings: "OutputSettings") -
         output.print_line(translate(messages.NOTHING_TO_ESTIMATE))
     else:
         tables = [_costs(estimate, plan.items), _quotas(estimate)]
-        if form == "csv" or columns:
+        is_piped = form == "table" and not output.is_terminal()
+        if form == "csv" or columns or is_piped:
             output.show(settings, dict, lambda: tables[0])
+            if is_piped and not columns:
+                # Of tables, a pipe has one, with one header line.
+                stdout.flush()
+                print_error("\n".join([_verdict(estimate), *plan.unknown]))
             return
         show: Callable[[Table], None] = output.print_markdown if form == "markdown" else output.print_table
         show(tables[0])
@@ -165,13 +187,18 @@ def _quotas(estimate: "Estimate") -> Table:
 
 
 def _verdict(estimate: "Estimate") -> str:
-    texts = [messages.FITS if estimate.fits else messages.DOES_NOT_FIT]
+    lacking = [
+        translate(messages.LACKS, quota=translate(messages.QUOTAS[need.quota]), amount=need.lacking)
+        for need in estimate.quotas
+        if need.lacking
+    ]
+    lines = [translate(messages.FITS if estimate.fits else messages.DOES_NOT_FIT, lacking=", ".join(lacking))]
     if estimate.total is None:
-        texts.append(messages.PRICE_MISSING)
-    lines = [translate(text) for text in texts]
+        lines.append(translate(messages.PRICE_MISSING))
     if estimate.cost is not None:
         cost = f"{estimate.cost:f} {estimate.currency or ''}".rstrip()
-        lines.append(translate(messages.COST_OF_HOURS, hours=estimate.hours, cost=cost))
+        text = messages.COST_OF_ONE_HOUR if estimate.hours == 1 else messages.COST_OF_HOURS
+        lines.append(translate(text, hours=estimate.hours, cost=cost))
     return " ".join(lines)
 
 

@@ -44,7 +44,12 @@ def _table(console: "Console", vcpus: int | None, ram: int | None) -> Table:
     matching_flavors = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
     choices = {cores: sizes for cores, sizes in flavors.choices().items() if vcpus in (None, cores)}
     notes = [
-        translate(messages.RAM_WITH_CORES, cores=cores, sizes=_join(sizes), unit=escape_and_truncate(ram_unit)).rstrip()
+        translate(
+            messages.RAM_WITH_ONE_CORE if cores == 1 else messages.RAM_WITH_CORES,
+            cores=cores,
+            sizes=_join(sizes),
+            unit=escape_and_truncate(ram_unit),
+        ).rstrip()
         for cores, sizes in choices.items()
         if ram is None or ram in sizes
     ]

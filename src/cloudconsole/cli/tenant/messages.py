@@ -116,6 +116,7 @@ CORES: Final = Text("cores", "核数")
 RAM: Final = Text("RAM", "内存")
 SYSTEM_DISK: Final = Text("system disk", "系统盘")
 RAM_WITH_CORES: Final = Text("RAM with {cores} cores: {sizes} {unit}", "{cores} 核可搭配的内存：{sizes} {unit}")
+RAM_WITH_ONE_CORE: Final = Text("RAM with 1 core: {sizes} {unit}", "1 核可搭配的内存：{sizes} {unit}")
 CORES_NOT_OFFERED: Final = Text(
     "--vcpus {vcpus}: not offered; available: {offered}", "--vcpus {vcpus}：不提供；可选 {offered}"
 )
@@ -172,9 +173,23 @@ COUNT: Final = Text("count", "数量")
 NEEDED: Final = Text("needed", "需要")
 LACKING: Final = Text("over by", "缺口")
 FITS: Final = Text("The quotas allow this.", "配额足够。")
-DOES_NOT_FIT: Final = Text("The quotas do not allow this.", "配额不足。")
+DOES_NOT_FIT: Final = Text("The quotas do not allow this. Over quota: {lacking}.", "配额不足：{lacking}。")
+LACKS: Final = Text("{quota} by {amount}", "{quota}超出 {amount}")
 PRICE_MISSING: Final = Text("Some of it has no price.", "部分资源没有价格。")
 COST_OF_HOURS: Final = Text("Cost of {hours} hours: {cost}.", "{hours} 小时的费用：{cost}。")
+COST_OF_ONE_HOUR: Final = Text("Cost of 1 hour: {cost}.", "1 小时的费用：{cost}。")
+UNKNOWN_NODE: Final = Text(
+    "--node: there is no node '{name}'; nodes with prices of their own: {known}",
+    "--node：没有节点“{name}”；有单独价格的节点：{known}",
+)
+UNKNOWN_FLAVOR: Final = Text(
+    "--flavor: there is no flavor '{name}'; cloudconsole flavors lists them",
+    "--flavor：没有主机配置“{name}”；cloudconsole flavors 可列出全部主机配置",
+)
+PERIOD_TOO_LONG: Final = Text(
+    "--from must not be after --to, and a period has at most {days} days",
+    "--from 不得晚于 --to，且时间段最多 {days} 天",
+)
 NOTHING_TO_ESTIMATE: Final = Text("nothing to estimate", "没有需要估算的资源")
 TOTAL: Final = Text("total", "合计")
 HOUR: Final = Text("hour", "每小时")
@@ -213,7 +228,8 @@ SETTING: Final = Text("setting", "项目")
 VALUE: Final = Text("value", "值")
 SOURCE: Final = Text("from", "来源")
 PROFILE: Final = Text("profile", "配置")
-ADDRESS: Final = Text("address", "地址")
+ADDRESS: Final = Text("URL", "地址")
+CA_FILE: Final = Text("CA file", "CA 证书文件")
 USERNAME: Final = Text("username", "用户名")
 REGION: Final = Text("region", "区域")
 DISCOVERED: Final = Text("the console", "控制台")
@@ -222,5 +238,5 @@ STATES: Final = {
     "live": Text("live", "有效"),
     "ended": Text("ended", "已结束"),
     "none": Text("none", "无"),
-    "unknown": Text("unknown", "未知"),
+    "unknown": Text("unknown, as the console did not say", "未知，控制台未能告知"),
 }
