@@ -148,6 +148,10 @@ def offered(*words: str) -> list[str]:
         (("doctor", "--qu"), ["--quick"]),
         (("serve", "--log-format", ""), ["auto", "json", "pretty"]),
         (("serve", "--sample", "--print-"), ["--print-config"]),
+        (("usage", "--columns", "u"), ["used", "unit"]),
+        (("usage", "--columns", "used,"), ["used,quota", "used,limit", "used,free", "used,unit"]),
+        (("urls", "--columns=id,u"), ["--columns=id,url"]),
+        (("conformance", "--only", "login.wrong"), ["login.wrong-credentials"]),
         (("help", "us"), ["usage"]),
         (("help", "usage", ""), []),
         (("help", "admin", "tenant", "ch"), ["change"]),
@@ -155,6 +159,24 @@ def offered(*words: str) -> list[str]:
 )
 def test_candidates_match_the_words_typed(words: tuple[str, ...], expected: list[str]) -> None:
     assert offered(*words) == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *((name,) for name in ("whoami", "usage", "flavors", "urls", "domains", "news", "prices", "actions")),
+        ("domain", "206813"),
+        ("estimate", "--volume", "1"),
+        *(("costs", *more) for more in ((), ("forecast",), ("--by", "resource"), ("--by", "month"))),
+        *(("profile", verb) for verb in ("list", "show")),
+    ],
+)
+def test_all_columns_are_offered(demo_user: CliUser, command: tuple[str, ...]) -> None:
+    demo_user.write_profiles(f'default = "a"\n[profiles.a]\nurl = "{demo_user.saved_sessions()["last_login"][0]}"\n')
+    rejection = demo_user.run(*command, "--columns", "?").err
+    columns = set(rejection.rpartition("available: ")[2].strip().split(", "))
+    offered_columns = set(offered(command[0], "--columns", ""))
+    assert columns <= offered_columns if command[0] in ("costs", "profile") else columns == offered_columns
 
 
 def test_flags_are_offered_where_no_value_is_expected() -> None:

@@ -185,12 +185,15 @@ def test_an_estimate_is_what_the_resources_then_cost(demo: ApiClient, as_form: b
 @pytest.mark.parametrize(
     ("items", "part"),
     [
-        ("[]", "length >= 1"),
-        ('[{"res_type":"instance"}]', "missing required field `flavor`"),
+        ("[]", "must be a list with a length of at least 1."),
+        ('[{"res_type":"instance"}]', "'items[0]' requires 'flavor'."),
         ('[{"res_type":"keypair"}]', "keypair"),
-        ('[{"res_type":"volume","size":0}]', "$[0].size"),
-        ('[{"res_type":"volume","size":1,"count":100001}]', "$[0].count"),
-        ("{}", "array"),
+        ('[{"res_type":"volume","size":0}]', "'items[0].size' must be a whole number of at least 1."),
+        (
+            '[{"res_type":"volume","size":1,"count":100001}]',
+            "'items[0].count' must be a whole number of at most 100000.",
+        ),
+        ("{}", "must be a list."),
     ],
 )
 def test_invalid_items_are_rejected_with_the_reason(demo: ApiClient, items: str, part: str) -> None:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.cli import messages, server_words, stdout
-from cloudconsole.cli.argument_parser import Parser
+from cloudconsole.cli.argument_parser import Parser, add_completion
 from cloudconsole.cli.commands import HELP, Command, command_named, loaded, top_parser
 from cloudconsole.cli.flags import add_connection_flags, split_leading_options
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
@@ -42,8 +42,29 @@ def _candidates(previous: Sequence[str], current: str) -> Iterable[Word]:
     return _next(_parser_of(command), given[1:], current) if command else []
 
 
+_COLUMNS: Final = {
+    "whoami": "name value",
+    "usage": "quota used limit free unit",
+    "flavors": "id name vcpus ram disk",
+    "urls": "id type url",
+    "domain": "domainId domainName comment serviceAreas serviceType enabled cname status originIps originDomainName "
+    "advOriginConfigs cacheBehaviors visitControlRules queryStringSettings",
+    "domains": "domainId domainName enabled status serviceType",
+    "news": "date url title",
+    "costs": "res_type res_id name region hour day month year amount so_far rest total hours_left complete currency",
+    "prices": "res_type unit region type price currency start_at end_at in_force",
+    "estimate": "res_type what region count hour day month year currency",
+    "actions": "action extension purpose",
+    "profile": "name default url username region password_file ca_file output language",
+}
+"""The columns of each command's table, whose fields are known only with data."""
+
+
 def _parser_of(command: Command) -> Parser:
-    return server_words.parser_for(command.name) if command.needs_server else loaded(command)[1]
+    parser = server_words.parser_for(command.name) if command.needs_server else loaded(command)[1]
+    if command.name in _COLUMNS:
+        add_completion(parser._option_string_actions["--columns"], _COLUMNS[command.name].split)
+    return parser
 
 
 def _next(parser: Parser, previous: Sequence[str], current: str) -> Iterable[Word]:
@@ -63,22 +84,24 @@ def _next(parser: Parser, previous: Sequence[str], current: str) -> Iterable[Wor
             if positionals[0].nargs not in ("*", "+"):
                 positionals.pop(0)
     if pending is not None and not (pending.nargs == "?" and current.startswith("-")):
-        return _values(pending)
-    flag_name, equals, _ = current.partition("=")
-    if equals and flag_name in parser._option_string_actions:
-        return (
-            Word(f"{flag_name}={word.text}", word.help) for word in _values(parser._option_string_actions[flag_name])
-        )
+        return _values(pending, current)
+    flag_name, equals, value = current.partition("=")
+    flag = parser._option_string_actions.get(flag_name)
+    if equals and flag is not None:
+        return (Word(f"{flag_name}={word.text}", word.help) for word in _values(flag, value))
     values = [] if current.startswith("-") or not positionals else _values(positionals[0])
     return values or _flags(parser)
 
 
-def _values(action: argparse.Action) -> list[Word]:
+def _values(action: argparse.Action, current: str = "") -> list[Word]:
     if isinstance(action, argparse._SubParsersAction):
         return [Word(choice.dest, _plain(choice.help), is_command=True) for choice in action._choices_actions]
     if action.choices is not None:
         return [Word(str(choice)) for choice in action.choices]
     candidates: Any = vars(action).get("candidates", tuple)
+    if action.dest == "columns":
+        chosen, comma, _ = current.rpartition(",")
+        return [Word(f"{chosen}{comma}{name}") for name in candidates() if name not in chosen.split(",")]
     return [Word(text) for text in candidates()]
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from cloudconsole._version import __version__
 from cloudconsole.cli import stdout
+from cloudconsole.cli.argument_parser import add_completion
 from cloudconsole.cli.errors import UsageError, print_error
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.cli.report_files import ReportFiles
@@ -138,10 +139,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite", choices=sorted(PROFILES), default="interface",
         help="interface: what every console must do (default); all: also what Cloud Console does beyond that",
     )  # fmt: skip
-    parser.add_argument(
+    only = parser.add_argument(
         "--only", metavar="ID", action="append", default=[],
         help="make only this check, or those of this section, and the checks they need; may be repeated",
     )  # fmt: skip
+    add_completion(only, lambda: [check.id for check in PROFILES["all"]])
     parser.add_argument("--list", action="store_true", help="list the checks instead of making them")
     parser.add_argument(
         "--verify", metavar="FILE", type=Path, help="verify the digest of a JSON report and summarise it"
