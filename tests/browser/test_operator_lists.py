@@ -97,7 +97,7 @@ def test_found_rows_are_downloaded_as_csv(page: Page, tmp_path: Path) -> None:
     names = page.locator("tbody td:nth-child(4)").all_inner_texts()
     with page.expect_download() as downloading:
         page.get_by_role("link", name="Download CSV").click()
-    assert downloading.value.suggested_filename == "resources.csv"
+    assert re.fullmatch(r"resources-data-2026-11-\d\d\.csv", downloading.value.suggested_filename)
     downloading.value.save_as(tmp_path / "resources.csv")
     with (tmp_path / "resources.csv").open(encoding="utf-8-sig", newline="") as file:
         assert [row["name"] for row in csv.DictReader(file)] == names
@@ -135,6 +135,18 @@ def test_slash_goes_to_the_search_where_all_keys_are_text(page: Page) -> None:
     expect(field).to_have_value("data/jk")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No resources found.")).to_be_visible()
+
+
+def test_keys_move_through_the_audit_log(page: Page) -> None:
+    page.goto("/admin/audit/?log=access")
+    rows = page.locator("tbody tr")
+    page.keyboard.press("j")
+    expect(rows.first.get_by_role("link")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Account", exact=True)).to_be_focused()
+    page.goto("/admin/audit/")
+    page.keyboard.press("j")
+    expect(rows.first).to_be_focused()
 
 
 def test_keys_can_be_turned_off(page: Page) -> None:

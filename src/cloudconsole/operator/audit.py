@@ -1,12 +1,12 @@
 """Write and query the audit log."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct
-from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
+from msgspec import Struct, structs
+from sqlalchemy import ColumnElement, Connection, Table, and_, func, select
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.clock import format_utc
@@ -81,18 +81,38 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
+CHANGE_COLUMNS: Final = ("id", "at", "actor", "change", "subject", "what")
+ACCESS_COLUMNS: Final = ("id", "at", "event", "username", "address", "request_id")
+"""What commands and downloads print of each entry; `what` is the description of a change."""
+
+
 def find_changes(connection: Connection, search: AuditQuery) -> list[Record]:
     """Return operators' changes, newest first."""
-    columns = operator_audit.c
-    rows = _entries(connection, operator_audit, search, {"actor": columns.actor, "change": columns.change})
-    return [_change(row) for row in rows]
+    return [_change(row) for row in _entries(connection, operator_audit, search)]
 
 
 def find_accesses(connection: Connection, search: AuditQuery) -> list[Record]:
     """Return logins, logouts and rejected logins, newest first; `connection` is to the activity database."""
-    columns = access_audit.c
-    rows = _entries(connection, access_audit, search, {"actor": columns.username, "change": columns.event})
-    return [{**row, "at": format_utc(row["at"])} for row in rows]
+    return [{**row, "at": format_utc(row["at"])} for row in _entries(connection, access_audit, search)]
+
+
+def all_entries(
+    read: Callable[[Connection, AuditQuery], list[Record]], connection: Connection, search: AuditQuery
+) -> Iterator[Record]:
+    """Yield all entries from a search on; `read` finds a page of them."""
+    while page := read(connection, search):
+        yield from page
+        search = structs.replace(search, after=page[-1]["id"], before=None)
+
+
+def count_changes(connection: Connection, search: AuditQuery) -> int:
+    """Count operators' changes on all pages, up to the limit."""
+    return _count(connection, operator_audit, search)
+
+
+def count_accesses(connection: Connection, search: AuditQuery) -> int:
+    """Count logins, logouts and rejected logins on all pages, up to the limit."""
+    return _count(connection, access_audit, search)
 
 
 def describe_change(before: Record | None, after: Record | None) -> str:
@@ -104,30 +124,45 @@ def describe_change(before: Record | None, after: Record | None) -> str:
     return ", ".join(f"{name}: {was} -> {now}" for name, was, now in sides)
 
 
-def _entries(connection: Connection, table: Any, search: AuditQuery, columns: dict[str, Column[Any]]) -> list[Record]:
+def _entries(connection: Connection, table: Table, search: AuditQuery) -> list[Record]:
     is_backward = search.after is None and search.before is not None
     query = select(table).order_by(table.c.id.asc() if is_backward else table.c.id.desc()).limit(search.limit)
+    if search.after is not None:
+        query = query.where(table.c.id < search.after)
+    elif search.before is not None:
+        query = query.where(table.c.id > search.before)
+    rows = connection.execute(query.where(*_conditions(connection, table, search))).mappings()
+    entries = [dict(row) for row in rows]
+    return entries[::-1] if is_backward else entries
+
+
+def _count(connection: Connection, table: Table, search: AuditQuery) -> int:
+    found = select(table.c.id).where(*_conditions(connection, table, search)).limit(search.limit).subquery()
+    return connection.scalar(select(func.count()).select_from(found)) or 0
+
+
+_ACTOR_AND_CHANGE: Final = {"operator_audit": ("actor", "change"), "access_audit": ("username", "event")}
+"""The columns of the actor and the change in each log."""
+
+
+def _conditions(connection: Connection, table: Table, search: AuditQuery) -> list[ColumnElement[bool]]:
+    actor, change = (table.c[name] for name in _ACTOR_AND_CHANGE[table.name])
     conditions: list[ColumnElement[bool]] = []
     if search.actor is not None:
-        conditions.append(columns["actor"] == search.actor)
+        conditions.append(actor == search.actor)
     if search.accounts is not None:
         those = partial(in_values, connection, values=search.accounts)
-        conditions.append(ordered_search(connection, columns["actor"], those))
+        conditions.append(ordered_search(connection, actor, those))
     if search.events is not None:
         those = partial(in_values, connection, values=search.events)
-        conditions.append(ordered_search(connection, columns["change"], those))
+        conditions.append(ordered_search(connection, change, those))
     if search.subject is not None:
         conditions.append(table.c.subject == search.subject)
-    if search.after is not None:
-        conditions.append(table.c.id < search.after)
-    elif search.before is not None:
-        conditions.append(table.c.id > search.before)
     if search.change is not None:
-        conditions.append(ordered_search(connection, columns["change"], partial(starts_with, prefix=search.change)))
+        conditions.append(ordered_search(connection, change, partial(starts_with, prefix=search.change)))
     if search.since is not None or search.until is not None:
         conditions.append(ordered_search(connection, table.c.at, partial(_within, search)))
-    rows = [dict(row) for row in connection.execute(query.where(*conditions)).mappings()]
-    return rows[::-1] if is_backward else rows
+    return conditions
 
 
 def _within(search: AuditQuery, at: ColumnElement[Any]) -> ColumnElement[bool]:

@@ -29,7 +29,8 @@ GETS: Final = [
 ]
 """Paths that show something, except the sign-in."""
 CSVS: Final = [f"/admin/{entity.name}/csv/" for entity in ENTITY_TYPES]
-"""Paths of downloads."""
+"""Paths of downloads of lists."""
+AUDIT_CSV: Final = "/admin/audit/csv/"
 _VOID: Final = {"img", "input", "link", "meta"}
 
 

@@ -13,7 +13,7 @@ from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.admin_ui.sessions import MAX_FORM
 from cloudconsole.store.tables import accounts, login_failures, news, operator_audit, quotas, tenants, urls
 from tests.harness import FORM, ApiClient, FakeClock, InProcessTransport
-from tests.server.admin_ui.pages import CSVS, GETS, LANGUAGE, POSTS, Operator, Page
+from tests.server.admin_ui.pages import AUDIT_CSV, CSVS, GETS, LANGUAGE, POSTS, Operator, Page
 from tests.server.http.helpers import rows, stored_bytes
 from tests.stores import opened, write_transaction
 
@@ -47,7 +47,7 @@ def test_path_lists_match_the_routes(transport: InProcessTransport) -> None:
     assert pages is not None
     gets = {path for path, methods in pages.routes.items() if "GET" in methods}
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}
-    assert gets == {*GETS, *CSVS, "/admin/sign-in/", "/admin/suggest/"} | posts
+    assert gets == {*GETS, *CSVS, AUDIT_CSV, "/admin/sign-in/", "/admin/suggest/"} | posts
     assert posts == {*POSTS, "/admin/sign-in/", LANGUAGE}
 
 

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import insert, update
 
 from cloudconsole.operator.entities import ENTITY_TYPES, NEWS, EntityType
-from cloudconsole.server.admin_ui.views import list as list_view
+from cloudconsole.server.admin_ui import csv_download
 from cloudconsole.store import tables
 from tests.harness import Reply
-from tests.server.admin_ui.pages import CSVS, SIGN_IN, Operator, Page
+from tests.server.admin_ui.pages import AUDIT_CSV, CSVS, SIGN_IN, Operator, Page
 from tests.server.admin_ui.test_pages import keys_on, next_pages
 from tests.stores import opened
 
@@ -197,13 +197,100 @@ def test_download_has_field_names_and_no_formulas(operator: Operator, data: Path
 
 
 def test_too_large_download_is_rejected_with_the_command(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_view, "MAX_CSV_ROWS", 2)
+    monkeypatch.setattr(csv_download, "MAX_CSV_ROWS", 2)
     page = operator.get("/admin/resource/csv/?search=-d0&running=on&tenant=demo&sort=-size")
     assert (page.status, page.problems[0]) == (422, "Nothing was downloaded")
     command = "cloudconsole admin resource list --search=-d0 --tenant=demo --running --sort=size --descending"
     assert f"run {command} on the server" in page.problems[1]
     assert page.forms[1].fields["search"] == "-d0"
     assert len(keys_on(page)) > 2
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("resource/csv/?tenant=demo&kind=instance&running=on", "resources-demo-instance-running-2026-11-15.csv"),
+        ("url/csv/", "urls-2026-11-15.csv"),
+        ("node/csv/?search=../%22%0D%0A%E4%BA%91x", "nodes-..-x-2026-11-15.csv"),
+        (f"node/csv/?search={'y' * 200}", f"nodes-{'y' * 94}-2026-11-15.csv"),
+        ("audit/csv/?actor=web:operator", "audit-log-web-operator-2026-11-15.csv"),
+        ("audit/csv/?log=access&failed=on", "sign-ins-failed-2026-11-15.csv"),
+    ],
+)
+def test_download_is_named_by_its_filters_and_the_day(operator: Operator, path: str, name: str) -> None:
+    assert download(operator, f"/admin/{path}").header("content-disposition") == f'attachment; filename="{name}"'
+
+
+def test_download_of_quotas_has_their_use(operator: Operator) -> None:
+    (row,) = rows_of(download(operator, "/admin/quota/csv/?search=demo"))
+    assert (row["tenant"], row["cores"], row["cores_used"]) == ("demo", "64", "13")
+    assert "personality_used" not in row
+
+
+# Audit log
+
+
+def add_entries(data: Path, count: int) -> None:
+    with opened(data, "cloud") as engine, engine.begin() as connection:
+        entry = {"at": 1, "actor": "root", "change": "node.add", "subject": "=n", "before": None, "after": '{"a": 1}'}
+        connection.execute(insert(tables.operator_audit), [entry] * count)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(50, "50 in total"), (51, "50 of 51"), (1001, "50 of 1,000+")])
+def test_total_of_the_audit_log_is_exact_up_to_a_thousand(
+    operator: Operator, data: Path, count: int, shown: str
+) -> None:
+    add_entries(data, count)
+    page = operator.get("/admin/audit/?actor=root")
+    (caption,) = page.root.iter("caption")
+    assert caption.text == f"Operator changes, newest first, {shown}"
+    for following in next_pages(page):
+        (caption,) = operator.get(following).root.iter("caption")
+        assert (caption.text or "").endswith(shown.removeprefix("50"))
+
+
+def test_found_changes_are_downloaded_beyond_one_page(operator: Operator, data: Path) -> None:
+    add_entries(data, 600)
+    page = operator.get("/admin/audit/?actor=root&after=500")
+    (path,) = [each for each in page.links if "/csv/" in each]
+    rows = rows_of(download(operator, path))
+    assert len(rows) == len({row["id"] for row in rows}) == 600
+    assert list(rows[0]) == ["id", "at", "actor", "change", "subject", "what"]
+    assert list(rows[0].values())[1:] == ["1970-01-01T00:00:01Z", "root", "node.add", "'=n", "a: 1"]
+
+
+def test_found_sign_ins_are_downloaded(operator: Operator, anonymous: Operator) -> None:
+    assert anonymous.sign_in("operator", "wrong password").status == 401
+    rows = rows_of(download(operator, f"{AUDIT_CSV}?log=access"))
+    assert [(row["event"], row["username"]) for row in rows] == [
+        ("operator_login_refused", "operator"),
+        ("operator_login", "operator"),
+    ]
+    assert rows_of(download(operator, f"{AUDIT_CSV}?log=access&tenant=demo")) == []
+    assert len(rows_of(download(operator, f"{AUDIT_CSV}?log=access&tenant=provider"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "problem", "found"),
+    [
+        ("since=yesterday", "Since: must be a time, such as 2026-01-31T08:00:00Z", 0),
+        ("log=access&tenant=nobody", "Tenant: there is no tenant nobody", 0),
+        (
+            "actor=root&since=1970-01-01",
+            "run cloudconsole admin audit --actor=root --since=1970-01-01 on the server",
+            3,
+        ),
+    ],
+)
+def test_rejected_download_of_the_audit_log_is_explained(
+    operator: Operator, data: Path, monkeypatch: pytest.MonkeyPatch, query: str, problem: str, found: int
+) -> None:
+    monkeypatch.setattr(csv_download, "MAX_CSV_ROWS", 2)
+    add_entries(data, 3)
+    page = operator.get(f"{AUDIT_CSV}?{query}")
+    assert (page.status, len(listed_rows(page))) == (422, found)
+    assert page.problems[0] == ("Nothing was downloaded" if found else "Search failed")
+    assert problem in page.problems[1]
 
 
 def test_download_needs_a_session_and_returns_to_the_list(anonymous: Operator) -> None:

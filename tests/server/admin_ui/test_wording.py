@@ -193,11 +193,26 @@ def test_audit_log_shows_labelled_values_before_and_after(operator: Operator) ->
     operator.send(operator.get("/admin/node/disable/?key=hk-1").form("/disable/"))
     operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), comment="c" * 301)
     page = operator.get("/admin/audit/")
-    assert "Cores: 64 → 50 RAM: 131072 → unlimited" in page.text
+    assert "Cores: 64 → 50 RAM: 131,072 → unlimited" in page.text
     assert "Disabled: no → yes" in page.text
     assert f"→ {'c' * 300}… " in page.text
     operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), comment="")
     assert "… → none" in operator.get("/admin/audit/").text
+
+
+def test_audit_log_groups_digits_and_names_units(operator: Operator) -> None:
+    for ram in ("262144", "263168"):
+        operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), ram=ram)
+    assert "RAM: 262,144 → 263,168 MB" in operator.get("/admin/audit/").text
+    operator.send(
+        operator.get("/admin/news/add/").form("/add/"), id="12345", title="New", url="https://news.example.com/"
+    )
+    operator.send(
+        operator.get("/admin/price/add/").form("/add/"),
+        **{"kind": "volume", "unit": "gb", "price": "1.5", "from": "2027-01-01T00:00"},
+    )
+    text = operator.get("/admin/audit/").text
+    assert ("ID: 12345 " in text, "Price: 1.50 CNY per hour" in text) == (True, True)
 
 
 def test_notice_names_prices_and_quotas_as_their_pages_do(operator: Operator) -> None:

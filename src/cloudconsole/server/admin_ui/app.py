@@ -81,6 +81,7 @@ class AdminUi:
         )
         self._context = PageServices(self._executor, self._renderer, self._sessions, costs)
         attention = AttentionReader(self._executor, metrics, check_endpoints, is_embedded=settings.database is None)
+        audit = AuditView(self._context)
         self._sign_in = SignInView(self._sessions, authenticator, tokens, clock, self._renderer)
         self.routes: Routes = {
             OPERATOR_PATH: {"GET": _route(HomeView(self._context, attention).show)},
@@ -91,7 +92,8 @@ class AdminUi:
             SIGN_OUT_PATH: {"POST": Route(OPERATOR_LOGOUT, self._sign_in.sign_out)},
             LANGUAGE_PATH: {"POST": _route(self._sign_in.choose_language)},
             SUGGEST_PATH: {"GET": _route(SuggestView(self._context).show)},
-            AUDIT_PATH: {"GET": _route(AuditView(self._context).show)},
+            AUDIT_PATH: {"GET": _route(audit.show)},
+            f"{AUDIT_PATH}csv/": {"GET": _route(audit.download)},
         }
         for entity in ENTITY_TYPES:
             self.routes |= self._routes_of(entity)

@@ -326,6 +326,8 @@ class FieldChange(NamedTuple):
     label: Label
     before: Label | None
     after: Label | None
+    unit: Label = ""
+    """The unit of the value after the change."""
 
 
 def field_changes(before: Iterable[BoundField], after: Iterable[BoundField]) -> list[FieldChange]:

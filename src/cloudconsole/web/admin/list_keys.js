@@ -1,5 +1,5 @@
 // Keys for the rows of a list: j and k or the arrows move the focus from row to row, / moves it to the search, ? shows
-// the keys. Enter follows the focused link, as always. The dialog turns them off for those whose tools send such keys.
+// the keys. Enter follows the focused link, as always; a row without a link is focused itself. The dialog turns them off for those whose tools send such keys.
 
 import * as storage from "../console/core/storage.js";
 
@@ -8,8 +8,9 @@ const STORED_NAME = "list_keys";
 const dialog = document.querySelector("#keys");
 const toggle = dialog.querySelector("input");
 const opener = document.querySelector(".keys-opener");
-const links = [...document.querySelectorAll(".listing tbody th a")];
-const search = document.querySelector("[name=search]");
+const rows = [...document.querySelectorAll(".listing tbody tr")];
+const targets = rows.map((row) => row.querySelector("a") ?? Object.assign(row, { tabIndex: -1 }));
+const search = document.querySelector("[name=search], [role=search] input[type=text]");
 
 toggle.checked = storage.read(STORED_NAME) !== false;
 toggle.addEventListener("change", () => storage.write(STORED_NAME, toggle.checked ? null : false));
@@ -30,10 +31,10 @@ document.addEventListener("keydown", (event) => {
     dialog.showModal();
     return;
   }
-  const row = links.indexOf(document.activeElement?.closest(".listing tbody tr")?.querySelector("th a"));
+  const row = rows.indexOf(document.activeElement?.closest(".listing tbody tr"));
   // Elsewhere the arrows scroll.
   const step = { j: 1, k: -1, ...(row >= 0 && { ArrowDown: 1, ArrowUp: -1 }) }[event.key];
-  const target = event.key === "/" ? search : step && links[row < 0 ? 0 : row + step];
+  const target = event.key === "/" ? search : step && targets[row < 0 ? 0 : row + step];
   if (event.key === "/") search?.closest("details")?.setAttribute("open", "");
   if (!target) return;
   event.preventDefault();

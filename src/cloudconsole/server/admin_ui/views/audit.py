@@ -1,14 +1,25 @@
 """Audit log and access audit page."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
 
 from msgspec import structs
+from sqlalchemy import Connection
 
 from cloudconsole.core.resources import UNLIMITED
-from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes
+from cloudconsole.operator.audit import (
+    ACCESS_COLUMNS,
+    CHANGE_COLUMNS,
+    AuditQuery,
+    all_entries,
+    count_accesses,
+    count_changes,
+    describe_change,
+    find_accesses,
+    find_changes,
+)
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, QUOTAS, EntityType
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.errors import OperatorError, ValidationError
@@ -18,21 +29,29 @@ from cloudconsole.operator.renames import key_after
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.tenant_overview import known_usernames, usernames_of
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.csv_download import csv_body, csv_response
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, FieldChange, Problems, form_problems
 from cloudconsole.server.admin_ui.i18n import Label
-from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.messages import MESSAGES
 from cloudconsole.server.admin_ui.names import ACCESS_EVENTS, choice_name
 from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
+from cloudconsole.server.admin_ui.sessions import OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
+from cloudconsole.server.admin_ui.views.list import MAX_TOTAL, total_text
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text_escaping import format_cell
 from cloudconsole.store.tables.activity import LOGIN_REJECTED
 
+Terms = Mapping[str, str]
+"""Filters as typed."""
+
 PAGE: Final = 50
+_CSV_PAGE: Final = 500
+"""Entries that are in memory at once."""
 MAX_DESCRIPTION: Final = 300
 """Characters of one value; a domain's may be a megabyte long."""
 _ACCESS: Final = "access"
@@ -97,23 +116,40 @@ class AuditView:
         self._context = context
 
     async def show(self, request: Request) -> Response:
+        return await self._page(request, await self._context.sessions.require(request))
+
+    async def download(self, request: Request) -> Response:
+        """Return all entries that were found, with the columns that the command prints."""
         visit = await self._context.sessions.require(request)
         query = parse_query(request)
-        is_access = query.get("log") == _ACCESS
-        controls = _ACCESSES if is_access else _CHANGES
-        terms = {control.name: text for control in controls if (text := _text_of(control, query))}
-        problems, lines = Problems(), list[Record]()
+        is_access, controls, terms = _asked(query)
+        try:
+            search = structs.replace(_search(terms, {}, self._context.executor.zone), limit=_CSV_PAGE)
+            body = await (self._access_csv if is_access else self._change_csv)(search, terms)
+        except OperatorError as error:
+            return await self._page(request, visit, form_problems(error, controls))
+        switches = {control.name for control in controls if control.kind == "switch"}
+        words = (name if name in switches else text for name, text in terms.items())
+        return csv_response(body, ["sign-ins" if is_access else "audit-log", *words], self._context.executor)
+
+    async def _page(self, request: Request, visit: OperatorRequest, problems: Problems | None = None) -> Response:
+        query = parse_query(request)
+        is_access, controls, terms = _asked(query)
+        is_rejected, problems = problems is not None, problems or Problems()
+        lines, total = list[Record](), 0
+        is_paged = "after" in query or "before" in query
         try:
             search = _search(terms, query, self._context.executor.zone)
-            lines = await (self._accesses(search, terms.get("tenant")) if is_access else self._changes(search))
+            lines, total = await (self._accesses if is_access else self._changes)(search, terms, is_paged=is_paged)
         except OperatorError as error:
             problems = form_problems(error, controls)
-        is_more, is_paged = len(lines) > PAGE, "after" in query or "before" in query
+        is_more = len(lines) > PAGE
         is_backward = "before" in query and "after" not in query
         lines = lines[-PAGE:] if is_backward else lines[:PAGE]
         has_previous = bool(lines) and (is_more if is_backward else is_paged)
         has_next = bool(lines) and (is_backward or is_more)
-        here = partial(link, "audit/", **({"log": _ACCESS} if is_access else {}), **terms)
+        given = {**({"log": _ACCESS} if is_access else {}), **terms}
+        here = partial(link, "audit/", **given)
         return self._context.page(
             "audit.html",
             request,
@@ -121,6 +157,10 @@ class AuditView:
             status=422 if problems.all else 200,
             is_access=is_access,
             lines=lines,
+            total=total_text(total),
+            is_whole=total == len(lines),
+            is_rejected=is_rejected,
+            csv=link("audit/csv/", **given),
             filters=[
                 BoundField(control, terms.get(control.name, ""), problems.of_fields.get(control.name, ()))
                 for control in controls
@@ -133,14 +173,45 @@ class AuditView:
             suggestions=await self._context.executor.read(lambda tx: suggestions_for(tx, controls)),
         )
 
-    async def _changes(self, search: AuditQuery) -> list[Record]:
-        return await self._context.executor.read(lambda tx: describe_changes(tx, search))
+    async def _changes(self, search: AuditQuery, _terms: Terms, *, is_paged: bool) -> tuple[list[Record], int]:
+        def read(tx: OperatorTransaction) -> tuple[list[Record], int]:
+            lines = describe_changes(tx, search)
+            return lines, _total(lines, partial(count_changes, tx.connection), search, is_paged=is_paged)
 
-    async def _accesses(self, search: AuditQuery, tenant: str | None) -> list[Record]:
-        if tenant is not None:
-            usernames = await self._context.executor.read(lambda tx: usernames_of(tx, tenant))
-            search = structs.replace(search, accounts=usernames)
-        lines = await self._context.executor.read_activity(lambda connection: find_accesses(connection, search))
+        return await self._context.executor.read(read)
+
+    async def _change_csv(self, search: AuditQuery, terms: Terms) -> bytes:
+        def read(tx: OperatorTransaction) -> bytes:
+            entries = (
+                {**entry, "what": _shortened(describe_change(entry["before"], entry["after"]))}
+                for entry in all_entries(find_changes, tx.connection, search)
+            )
+            return csv_body(CHANGE_COLUMNS, entries, _command([], terms))
+
+        return await self._context.executor.read(read)
+
+    async def _of_tenant(self, search: AuditQuery, terms: Terms) -> AuditQuery:
+        tenant = terms.get("tenant")
+        if tenant is None:
+            return search
+        usernames = await self._context.executor.read(lambda tx: usernames_of(tx, tenant))
+        return structs.replace(search, accounts=usernames)
+
+    async def _access_csv(self, search: AuditQuery, terms: Terms) -> bytes:
+        search = await self._of_tenant(search, terms)
+        command = _command(["--access"], terms)
+        return await self._context.executor.read_activity(
+            lambda connection: csv_body(ACCESS_COLUMNS, all_entries(find_accesses, connection, search), command)
+        )
+
+    async def _accesses(self, search: AuditQuery, terms: Terms, *, is_paged: bool) -> tuple[list[Record], int]:
+        search = await self._of_tenant(search, terms)
+
+        def read(connection: Connection) -> tuple[list[Record], int]:
+            lines = find_accesses(connection, search)
+            return lines, _total(lines, partial(count_accesses, connection), search, is_paged=is_paged)
+
+        lines, total = await self._context.executor.read_activity(read)
         names = {line["username"] for line in lines if line["username"] is not None}
         known = await self._context.executor.read(lambda tx: known_usernames(tx, names))
         return [
@@ -150,7 +221,33 @@ class AuditView:
                 "is_failed": line["event"].endswith(LOGIN_REJECTED),
             }
             for line in lines
-        ]
+        ], total
+
+
+def _asked(query: Mapping[str, str]) -> tuple[bool, tuple[FormField, ...], Terms]:
+    """Return whether the sign-ins are asked for, their filters, and what these say."""
+    is_access = query.get("log") == _ACCESS
+    controls = _ACCESSES if is_access else _CHANGES
+    return is_access, controls, {control.name: text for control in controls if (text := _text_of(control, query))}
+
+
+def _total(lines: list[Record], count: Callable[[AuditQuery], int], search: AuditQuery, *, is_paged: bool) -> int:
+    if not is_paged and len(lines) <= PAGE:
+        return len(lines)
+    return count(structs.replace(search, limit=MAX_TOTAL + 1))
+
+
+def _command(words: list[str], terms: Terms) -> list[str]:
+    """Return the command that prints the same entries, or more: it has fewer filters."""
+    names = {"actor": "actor", "change": "change", "event": "change", "subject": "subject"}
+    flags = {**names, "since": "since", "until": "until"}
+    return [
+        "cloudconsole",
+        "admin",
+        "audit",
+        *words,
+        *(f"--{flags[name]}={terms[name]}" for name in terms if name in flags),
+    ]
 
 
 def _text_of(control: FormField, query: Mapping[str, str]) -> str:
@@ -170,17 +267,18 @@ def _field_changes(line: Record, zone: tzinfo) -> list[FieldChange]:
     entity = line["change"].partition(".")[0]
     before, after = line["before"], line["after"]
     if before is None or after is None:
-        return [
-            FieldChange(label_of(name, entity), None, _value_text(entity, name, value, zone))
-            for name, value in (before or after or {}).items()
-        ]
+        return [_field_change(entity, name, None, value, zone) for name, value in (before or after or {}).items()]
     return [
-        FieldChange(
-            label_of(name, entity), *(_value_text(entity, name, each.get(name), zone) for each in (before, after))
-        )
+        _field_change(entity, name, _value_text(entity, name, before.get(name), zone), after.get(name), zone)
         for name in {**before, **after}
         if before.get(name) != after.get(name)
     ]
+
+
+def _field_change(entity: str, name: str, before: Label | None, value: Any, zone: tzinfo) -> FieldChange:
+    after = _value_text(entity, name, value, zone)
+    # None and unlimited have no unit.
+    return FieldChange(label_of(name, entity), before, after, "" if isinstance(after, Text) else unit_of(entity, name))
 
 
 def _value_text(entity: str, name: str, value: Any, zone: tzinfo) -> Label:
@@ -190,16 +288,21 @@ def _value_text(entity: str, name: str, value: Any, zone: tzinfo) -> Label:
         return MESSAGES["value.yes" if value else "value.no"]
     if entity == QUOTAS.name and value == UNLIMITED:
         return MESSAGES["value.unlimited"]
+    if isinstance(value, int) and name != "id":
+        return f"{value:,}"
     if isinstance(value, dict) and value.keys() == _COUNTS:
-        return Message("{added} added, {changed} changed, {removed} deleted", _COUNTED_ZH, **value)
+        counts = {key: f"{count:,}" for key, count in value.items()}
+        return Message("{added} added, {changed} changed, {removed} deleted", _COUNTED_ZH, **counts)
     named = choice_name(value, name)
     if isinstance(named, Text):
         return named
     if entity == ACCOUNTS.name and name in _DONE:
         return _DONE[name].get(value, str(value))
     text = (notice_in(zone, value) if isinstance(value, str) else None) or format_cell(value)
-    if not text:
-        return _NONE
+    return _shortened(text) if text else _NONE
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= MAX_DESCRIPTION else f"{text[:MAX_DESCRIPTION]}…"
 
 

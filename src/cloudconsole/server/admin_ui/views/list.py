@@ -1,18 +1,18 @@
 """List page: search, order, keyset pagination, and download of what was found."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
+from cloudconsole.core.resources import QUOTA_USES
 from cloudconsole.operator.entities import ACCOUNTS, NEWS, PRICES, QUOTAS, EntityType
 from cloudconsole.operator.entities.fields_and_filters import Filter
 from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.login_failures import login_failures_of
-from cloudconsole.operator.messages import Message
-from cloudconsole.operator.rows_and_records import Record, json_text
+from cloudconsole.operator.quota_check import quota_usage_by_tenant
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import (
     LOCKED,
@@ -22,6 +22,7 @@ from cloudconsole.server.admin_ui.columns_states_links import (
     price_states,
     state_of,
 )
+from cloudconsole.server.admin_ui.csv_download import MAX_CSV_ROWS, csv_body, csv_response
 from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.labels import filter_label
@@ -31,21 +32,13 @@ from cloudconsole.server.admin_ui.sessions import OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.spec.csv_lines import csv_line
 
 PAGE: Final = 50
 """Rows per page."""
 MAX_TOTAL: Final = 1000
 """More rows are not counted."""
-MAX_CSV_ROWS: Final = 10_000
-"""Rows in a download: one response is built in memory, and other operators wait for it."""
-_CSV: Final = b"text/csv; charset=utf-8"
 _PREFILLING_FILTERS: Final = ("tenant", "node", "kind")
 """Filters that prefill the create form."""
-_TOO_MANY: Final = (
-    "more than {rows} rows match: narrow the search, or run {command} on the server",
-    "符合条件的记录超过 {rows} 条：请缩小搜索范围，或在服务器上执行 {command}",
-)
 
 
 class Search(NamedTuple):
@@ -103,11 +96,12 @@ class ListView:
         """Return all rows that were found, with the field names of a cloud file as heading, as commands print them."""
         visit = await self._context.sessions.require(request)
         try:
-            body = await self._context.executor.read(partial(self._csv, self._search_in(parse_query(request))))
+            search = self._search_in(parse_query(request))
+            body = await self._context.executor.read(partial(self._csv, search))
         except OperatorError as error:
             return await self._page(request, visit, form_problems(error, self._controls))
-        disposition = f'attachment; filename="{self._entity.plural.lower()}.csv"'
-        return Response(200, body, [(b"content-disposition", disposition.encode())], _CSV)
+        words = (name if self._filters[name].is_switch else text for name, text in search.texts.items())
+        return csv_response(body, [self._entity.plural.lower(), *words], self._context.executor)
 
     async def _page(self, request: Request, visit: OperatorRequest, problems: Problems | None = None) -> Response:
         query = parse_query(request)
@@ -133,7 +127,7 @@ class ListView:
             headings=self._headings(search),
             has_states=self._entity is not QUOTAS,
             found=rows,
-            total=f"{MAX_TOTAL:,}+" if listed.total > MAX_TOTAL else f"{listed.total:,}",
+            total=total_text(listed.total),
             is_whole=listed.total == len(rows),
             filters=[
                 BoundField(control, search.texts.get(control.name, ""), problems.of_fields.get(control.name, ()))
@@ -217,27 +211,26 @@ class ListView:
 
     def _csv(self, search: Search, tx: OperatorTransaction) -> bytes:
         records = self._entity.list(tx, search.filters, limit=MAX_CSV_ROWS + 1, order=search.order)
-        if len(records) > MAX_CSV_ROWS:
-            raise OperatorError(Message(*_TOO_MANY, rows=f"{MAX_CSV_ROWS:,}", command=self._command(search)))
         columns = [given.name for given in self._entity.inputs() if given.shape != "json"]
-        rows = (csv_line([_csv_text(record.get(name)) for name in columns]) for record in records)
-        # With a byte-order mark, without which spreadsheets take UTF-8 for another encoding.
-        return "".join((csv_line(columns), *rows)).encode("utf-8-sig")
+        if self._entity is QUOTAS:
+            columns = [each for name in columns for each in (name, *([f"{name}_used"] if name in QUOTA_USES else []))]
+            use = quota_usage_by_tenant(tx, [record["tenant"] for record in records[:MAX_CSV_ROWS]])
+            for record in records[:MAX_CSV_ROWS]:
+                record |= {f"{name}_used": used for name, used in use[record["tenant"]].items()}
+        return csv_body(columns, records, self._command(search))
 
-    def _command(self, search: Search) -> str:
+    def _command(self, search: Search) -> list[str]:
         """Return the command that prints the same rows."""
         words = ["cloudconsole", "admin", self._entity.name, "list"]
         for name, value in search.filters.items():
             words += [f"--{name}"] if value is True else [f"--{name}={value}"]
         if search.order is not None:
             words += [f"--sort={search.order.field}", *(["--descending"] if search.order.descending else [])]
-        return shlex.join(words)
+        return words
 
 
-def _csv_text(value: Any) -> str:
-    if value is None:
-        return ""
-    return json_text(value) if isinstance(value, bool) else str(value)
+def total_text(total: int) -> str:
+    return f"{MAX_TOTAL:,}+" if total > MAX_TOTAL else f"{total:,}"
 
 
 def _control(entity: EntityType, name: str, chosen: Filter) -> FormField:

@@ -1,17 +1,20 @@
 """`admin audit`: print the audit log, or the access audit with `--access`."""
 
 import argparse
-from collections.abc import Callable, Iterator
 from datetime import tzinfo
 from typing import Any, Final
 
-import msgspec
-from sqlalchemy import Connection
-
-from cloudconsole.operator.audit import AuditQuery, describe_change, find_accesses, find_changes
+from cloudconsole.operator.audit import (
+    ACCESS_COLUMNS,
+    CHANGE_COLUMNS,
+    AuditQuery,
+    all_entries,
+    describe_change,
+    find_accesses,
+    find_changes,
+)
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
-from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.server.commands.admin.entities import add_limit_argument, print_some
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -23,8 +26,6 @@ from cloudconsole.server.commands.admin.store import (
 from cloudconsole.server.config.settings import Settings
 
 _PAGE: Final = 1000
-_CHANGES: Final = ["id", "at", "actor", "change", "subject", "what"]
-_ACCESSES: Final = ["id", "at", "event", "username", "address", "request_id"]
 
 
 def add_commands(commands: Any) -> None:
@@ -65,19 +66,11 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
         store_to_read(settings, "activity" if arguments.access else "cloud") as engine,
         reading_transaction(engine, settings) as tx,
     ):
-        entries = _all(read, tx.connection, query)
+        entries = all_entries(read, tx.connection, query)
         if not (arguments.access or arguments.json):
             entries = ({**entry, "what": describe_change(entry["before"], entry["after"])} for entry in entries)
-        columns = _ACCESSES if arguments.access else _CHANGES
-        print_some(entries, columns, arguments, lambda entry: entry["id"])
-
-
-def _all(
-    read: Callable[[Connection, AuditQuery], list[Record]], connection: Connection, query: AuditQuery
-) -> Iterator[Record]:
-    while page := read(connection, query):
-        yield from page
-        query = msgspec.structs.replace(query, after=page[-1]["id"])
+        columns = ACCESS_COLUMNS if arguments.access else CHANGE_COLUMNS
+        print_some(entries, list(columns), arguments, lambda entry: entry["id"])
 
 
 def _moment(flag: str, text: str | None, zone: tzinfo) -> int | None:
