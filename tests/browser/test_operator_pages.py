@@ -2,40 +2,39 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from cloudconsole.operator.parsing import parse_json
 from tests.browser.helpers import DESKTOP, PHONE, SIZES, ConsoleBrowser, axe_violations, overflows, screenshot, sign_in
+from tests.server.admin_ui.pages import GETS
 
-PAGES = {
-    "home": "/admin/",
-    "tenants": "/admin/tenant/",
-    "tenant": "/admin/tenant/one/?key=demo",
-    "account": "/admin/account/one/?key=demo",
-    "account-add": "/admin/account/add/",
-    "account-password": "/admin/account/password/?key=demo",
-    "quotas": "/admin/quota/",
-    "quota": "/admin/quota/one/?key=demo",
-    "node": "/admin/node/one/?key=hk-1",
-    "prices": "/admin/price/",
-    "price": "/admin/price/one/?key=volume/gb/2025-01-01T00:00:00Z/hk-1",
-    "price-add": "/admin/price/add/",
-    "resources": "/admin/resource/",
-    "resource": "/admin/resource/one/?key=i-d0000001",
-    "resource-add": "/admin/resource/add/",
-    "resource-end": "/admin/resource/end/?key=i-d0000001",
-    "flavors": "/admin/flavor/",
-    "urls": "/admin/url/",
-    "domains": "/admin/domain/",
-    "domain": "/admin/domain/one/?key=206814",
-    "news": "/admin/news/",
-    "news-add": "/admin/news/add/",
-    "audit": "/admin/audit/",
-    "logins": "/admin/audit/?log=access",
-    "missing": "/admin/tenant/one/?key=unknown",
+KEYS = {
+    "tenant": "demo",
+    "account": "demo",
+    "quota": "demo",
+    "node": "hk-1",
+    "price": "volume/gb/2025-01-01T00:00:00Z/hk-1",
+    "resource": "i-d0000001",
+    "flavor": "1",
+    "url": "url-d3m0l1nk",
+    "domain": "206814",
+    "news": "3",
 }
+ALIKE = ("disable", "enable", "remove")
+"""Verbs whose pages differ in names only; those of tenants and accounts stand for all."""
+
+
+def _pages() -> Iterator[str]:
+    for path in GETS:
+        entity, verb, *_ = [*path.strip("/").split("/")[1:], "", ""]
+        if verb not in ALIKE or entity in ("tenant", "account"):
+            yield f"{path}?key={KEYS[entity]}" if verb not in ("", "add") else path
+
+
+PAGES = [*_pages(), "/admin/audit/?log=access", "/admin/tenant/one/?key=unknown"]
 HAS_SCROLLING_TABLE = "[...document.querySelectorAll('.scroll')].some((list) => list.scrollWidth > list.clientWidth)"
 """Whether a table scrolls horizontally."""
 MISALIGNED_CARDS = """() => [...document.querySelectorAll('.listing tbody tr')].flatMap((row) => {
@@ -84,8 +83,9 @@ def test_all_pages_are_accessible_without_overflow(
     screenshot(page, f"admin-sign-in-{size}-{scheme}-{language}")
     sign_in(page, "operator")
     heading(page, "Overview" if language == "en" else "概览")
-    for name, path in PAGES.items():
+    for path in PAGES:
         page.goto(path)
+        name = path.removeprefix("/admin/").partition("?")[0].strip("/").replace("/", "-") or "home"
         assert page.locator("html").get_attribute("lang") == language
         has_scrolling_table = page.evaluate(HAS_SCROLLING_TABLE) if size == "desktop" else False
         assert (name, axe_violations(page), overflows(page), has_scrolling_table) == (name, "", False, False)
@@ -186,6 +186,20 @@ def test_printed_page_names_account_and_time(page: Page) -> None:
     expect(printed).to_be_visible()
     expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
     expect(page.get_by_role("table")).to_be_visible()
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_fields_of_a_domain_have_the_names_that_tenants_see(browser: ConsoleBrowser, locale: str) -> None:
+    tenant = browser.open_signed_in("/#/domain/206813", locale=locale)
+    labels = tenant.locator("[data-field] dt:not(.dns-record dt), [data-field] > h2:not(.cname h2)")
+    expect(labels.first).to_be_visible()
+    names = set(labels.all_inner_texts())
+    page = browser.open("/admin/domain/one/?key=206813", locale=locale)
+    sign_in(page, "operator")
+    expect(page.get_by_label("CNAME")).to_be_visible()
+    shown = {re.sub(r"\s*[–（(].*", "", text) for text in page.locator("main label, main dt").all_inner_texts()}
+    # The heading of the page has the ID, the actions the acceleration.
+    assert (len(names) > 8, names - shown - {"Domain ID", "域名 ID", "Acceleration", "加速"}) == (True, set())
 
 
 def test_json_errors_are_shown_in_chinese(browser: ConsoleBrowser) -> None:

@@ -227,7 +227,8 @@ def test_the_commands_of_the_api_reference_work_and_leave_no_files(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("theme", "size"), [("Light", "phone"), ("Dark", "desktop")])
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("size", SIZES)
 def test_the_api_reference_is_accessible_in_the_chosen_theme(browser: ConsoleBrowser, theme: str, size: str) -> None:
     page = browser.open(viewport=SIZES[size])
     page.get_by_role("button", name=theme).click()
