@@ -42,10 +42,38 @@ def test_forms_with_panels_are_accessible(
     assert (axe_violations(page), overflows(page)) == ("", False)
     screenshot(page, f"admin-quota-ask-{size['width']}-{scheme}-{locale[:2]}")
     page.context.clear_cookies(name="operatorid")
-    page.locator("main form button.primary").first.click()
+    page.locator("button[name=force]").click()
     expect(page.locator("main input[name=unsaved]")).to_be_attached()
     assert (axe_violations(page), overflows(page)) == ("", False)
     screenshot(page, f"admin-unsaved-{size['width']}-{scheme}-{locale[:2]}")
+
+
+def test_unlimited_disables_its_number(page: Page) -> None:
+    page.goto("/admin/quota/one/?key=demo")
+    number, unlimited = page.locator("#field-cores"), page.locator("#field-cores-unlimited")
+    unlimited.check()
+    expect(number).to_be_disabled()
+    unlimited.uncheck()
+    expect(number).to_be_enabled()
+    expect(number).to_have_value("64")
+    unlimited.check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_contain_text("changed")
+    expect(unlimited).to_be_checked()
+    expect(number).to_be_disabled()
+
+
+def test_language_keeps_a_rejected_form_and_enter_sends_it(page: Page) -> None:
+    page.goto("/admin/tenant/add/")
+    page.locator("#field-name").fill("demo")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("already exists")
+    page.locator("#field-name").fill("demo 2")
+    page.get_by_role("button", name="中文").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("添加租户")
+    expect(page.locator("#field-name")).to_have_value("demo 2")
+    page.locator("#field-name").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("租户 demo 2")
 
 
 def test_free_quota_beside_a_resource_follows_the_chosen_tenant(page: Page) -> None:

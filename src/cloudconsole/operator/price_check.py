@@ -21,10 +21,10 @@ def check_past_costs(tx: OperatorTransaction, before: Row | None, after: Row | N
         return
     message = Message(
         "changes the cost of {hours} from {start} to {end} ({zone}), of {resources} of {tenants}",
-        "将改变 {start} 至 {end}（{zone}）共 {hours}的费用，涉及 {tenants}的 {resources}",
+        "将改变 {start} 至{end}（{zone}）共 {hours}的费用，涉及 {tenants}的 {resources}",
         hours=counted(effect.hours, "hour", "个小时"),
         start=_local(tx, effect.start),
-        end=Text("now", "现在") if effect.end > tx.now else _local(tx, effect.end),
+        end=Text("now", "现在") if effect.end > tx.now else Text(_local(tx, effect.end), f" {_local(tx, effect.end)}"),
         zone=tx.zone,
         resources=counted(effect.resources, "resource", "个资源"),
         tenants=counted(effect.tenants, "tenant", "个租户"),

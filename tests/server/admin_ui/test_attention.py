@@ -141,11 +141,11 @@ def test_failed_sign_ins_are_counted_by_account_and_address(operator: Operator, 
     page = operator.get("/admin/")
     (text,) = entries(page)
     assert text == (
-        "Notice Failed sign-ins to these pages: 2 in the last day, of 1 known account from 1 address; "
-        "most of 127.0.0.1 (2)"
+        "Notice Failed sign-ins of operators in the last day: 2, for 1 known account from 1 address; "
+        "most often 127.0.0.1 (2)"
     )
     (link,) = [link for link in page.links if "operator_login_refused" in link]
-    assert operator.get(link).text.count("operator_login_refused") == 2
+    assert operator.get(link).text.count("Operator sign-in failed") == 2
 
 
 def test_many_failed_sign_ins_are_a_warning(operator: Operator, transport: InProcessTransport) -> None:
@@ -154,7 +154,8 @@ def test_many_failed_sign_ins_are_a_warning(operator: Operator, transport: InPro
         assert client.login("demo", "wrong").status == 401
     _, text = entries(operator.get("/admin/"))
     assert text == (
-        "Warning Failed sign-ins of tenants: 10 in the last day, of 1 known account from 1 address; most of demo (10)"
+        "Warning Failed sign-ins of tenants in the last day: 10, for 1 known account from 1 address; "
+        "most often demo (10)"
     )
 
 

@@ -429,6 +429,7 @@ def test_rejected_password_is_never_sent_back(
         page = operator.send(form, password=password, password_again=again, **more)
         assert (page.status, page.form(f"/{verb}/").problems) == (422, problem)
         assert not password or password not in page.html
+        assert ("Type it again." in page.text) is bool(password)
     assert rows(data, accounts) == before
 
 

@@ -144,6 +144,23 @@ def test_impossible_action_is_explained_in_chinese(chinese: Operator) -> None:
     assert english_words(page) == set()
 
 
+@pytest.mark.parametrize(
+    ("verb", "heading"),
+    [
+        ("password", "重置账户 demo 的密码"),
+        ("end-sessions", "结束账户 demo 的会话"),
+        ("clear-throttle", "解除账户 demo 的锁定"),
+        ("disable", "停用账户 demo"),
+    ],
+)
+def test_question_about_an_account_has_the_word_order_of_chinese(chinese: Operator, verb: str, heading: str) -> None:
+    assert chinese.get(f"/admin/account/{verb}/?key=demo").heading == heading
+
+
+def test_zone_and_optional_share_their_parentheses(chinese: Operator) -> None:
+    assert "开始时间（UTC，可选）" in chinese.get("/admin/resource/add/").text
+
+
 def test_dependents_are_named_in_chinese(chinese: Operator) -> None:
     page = chinese.get("/admin/node/remove/?key=hk-1")
     assert "暂时无法删除此节点" in page.text

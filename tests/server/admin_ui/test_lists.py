@@ -93,12 +93,23 @@ def test_total_is_exact_up_to_a_thousand(operator: Operator, data: Path, count: 
         assert (caption.text or "").endswith(f" of {total}")
 
 
+def test_resources_are_active_and_instances_running(operator: Operator) -> None:
+    rows = {row.split()[0]: row for row in listed_rows(operator.get("/admin/resource/"))}
+    assert rows["i-d0000001"].endswith("running")
+    assert rows["v-d0000001"].endswith("active")
+
+
+def test_tenants_and_nodes_are_linked(operator: Operator) -> None:
+    for path in ("/admin/resource/", "/admin/resource/one/?key=i-d0000001"):
+        assert {"/admin/tenant/one/?key=demo", "/admin/node/one/?key=hk-1"} <= set(operator.get(path).links)
+
+
 def test_use_of_quotas_is_listed_beside_the_limits(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/quota/one/?key=demo").form("/change/")
     operator.send(form, cores="16", instances__unlimited=True)
     rows = {row.split()[0]: row for row in listed_rows(operator.get("/admin/quota/"))}
     assert "13 of 16 nearly used up" in rows["demo"]
-    assert "of unlimited" in rows["demo"]
+    assert "4, unlimited" in rows["demo"]
     assert "nearly used up" not in rows["other"]
     with opened(data, "cloud") as engine, engine.begin() as connection:
         connection.execute(update(tables.quotas).values(cores=12))
@@ -214,7 +225,7 @@ def test_too_large_download_is_rejected_with_the_command(operator: Operator, mon
         ("node/csv/?search=../%22%0D%0A%E4%BA%91x", "nodes-..-x-2026-11-15.csv"),
         (f"node/csv/?search={'y' * 200}", f"nodes-{'y' * 94}-2026-11-15.csv"),
         ("audit/csv/?actor=web:operator", "audit-log-web-operator-2026-11-15.csv"),
-        ("audit/csv/?log=access&failed=on", "sign-ins-failed-2026-11-15.csv"),
+        ("audit/csv/?log=access&event=failed", "sign-ins-failed-2026-11-15.csv"),
     ],
 )
 def test_download_is_named_by_its_filters_and_the_day(operator: Operator, path: str, name: str) -> None:

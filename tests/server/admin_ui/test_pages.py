@@ -46,7 +46,9 @@ def every_page(fast_hash_store: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 def keys_on(page: Page) -> list[str]:
     """Return the keys of the listed entities."""
-    return [parse_qs(link.partition("?")[2])["key"][0] for link in page.links if "/one/?key=" in link]
+    heads = [cell for cell in page.root.iter("th") if cell.get("scope") == "row"]
+    links = [link.get("href", "") for head in heads for link in head.iter("a")]
+    return [parse_qs(link.partition("?")[2])["key"][0] for link in links]
 
 
 @pytest.mark.parametrize("path", GETS)
@@ -292,8 +294,7 @@ def test_audit_log_can_be_searched_and_paged(operator: Operator, data: Path) -> 
         "log=access": 1,
         "log=access&actor=operator&event=operator_login": 1,
         "log=access&event=login": 0,
-        "log=access&failed=on": 0,
-        "log=access&event=operator_login&failed=on": 0,
+        "log=access&event=failed": 0,
         "log=access&actor=demo": 0,
         "log=access&tenant=provider": 1,
         "log=access&tenant=provider&actor=demo": 0,
@@ -315,7 +316,7 @@ def test_failed_sign_ins_are_found_and_lead_to_their_accounts(operator: Operator
     for username in ("operator", "nobody"):
         assert anonymous.sign_in(username, "wrong password").status == 401
     assert entries_on(operator.get("/admin/audit/?log=access")) == 3
-    page = operator.get("/admin/audit/?log=access&failed=on")
+    page = operator.get("/admin/audit/?log=access&event=failed")
     assert entries_on(page) == entries_on(operator.get("/admin/audit/?log=access&event=operator_login_refused")) == 2
     assert page.html.count("badge danger") == 2
     assert [link for link in page.links if link.startswith("/admin/account/one/")] == [

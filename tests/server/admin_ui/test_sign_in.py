@@ -129,6 +129,12 @@ def test_cross_origin_sign_in_is_rejected(anonymous: Operator) -> None:
     assert (reply.status, "operatorid" in reply.set_cookies) == (403, False)
 
 
+def test_sign_out_is_confirmed(operator: Operator) -> None:
+    page = operator.send(operator.get("/admin/").form("/sign-out/"))
+    assert (page.heading, "You have signed out." in page.text) == ("Sign in", True)
+    assert "signed out" not in operator.get(SIGN_IN).text
+
+
 def test_sign_in_redirects_to_admin_pages_only(anonymous: Operator) -> None:
     form = anonymous.get("/admin/").form(SIGN_IN)
     longest = "/admin/tenant/?prefix=" + "x" * (2000 - len("/admin/tenant/?prefix="))

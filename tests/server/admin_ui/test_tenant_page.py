@@ -79,8 +79,8 @@ def test_accounts_come_with_state_and_last_sign_in(
     assert "zoe disabled no recorded sign-in" in accounts
     assert {"/admin/account/?tenant=demo", "/admin/account/one/?key=zoe"} <= set(page.links)
     accesses = panel(page, "accesses")
-    assert "demo Sign-in rejected 127.0.0.1" in accesses
-    assert accesses.index("Sign-in rejected") < accesses.index("demo Sign in")
+    assert "demo Sign in failed 127.0.0.1" in accesses
+    assert accesses.index("failed") < accesses.index("succeeded")
 
 
 def test_many_accounts_are_cut_off(operator: Operator, data: Path, clock: FakeClock) -> None:

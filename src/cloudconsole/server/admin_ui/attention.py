@@ -201,7 +201,7 @@ class AttentionReader:
             of_operators = each.event.startswith(OPERATOR_LOGIN)
             is_many = most >= _MANY_FAILURES
             text = Message(
-                "{who}: {failures} in the last day, of {accounts} from {addresses}; most of {name} ({most})",
+                "{who} in the last day: {failures}, for {accounts} from {addresses}; most often {name} ({most})",
                 "{who}：最近一天共 {failures} 次，涉及 {accounts}、{addresses}，最多的是 {name}（{most} 次）",
                 who=_OPERATOR_FAILURES if of_operators else _TENANT_FAILURES,
                 failures=_at_least(each.failures),
@@ -245,7 +245,7 @@ class AttentionReader:
         return notice_in(self._executor.zone, text) or text
 
 
-_OPERATOR_FAILURES: Final = Text("Failed sign-ins to these pages", "管理后台登录失败")
+_OPERATOR_FAILURES: Final = Text("Failed sign-ins of operators", "管理员登录失败")
 _TENANT_FAILURES: Final = Text("Failed sign-ins of tenants", "租户登录失败")
 _ALL_PRICES: Final = Text("All prices", "全部价格")
 _ALL_NEAR_QUOTA: Final = Text("All tenants near a quota", "全部接近配额的租户")

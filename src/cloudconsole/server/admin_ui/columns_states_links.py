@@ -78,8 +78,10 @@ def state_of(entity: EntityType, record: Record, now: str) -> str | None:
 _ORDINARY: Final = {"domain": "enabled", "news": "published", "price": "replaced", "resource": "running"}
 
 
-def listed_state(entity: EntityType, state: str | None) -> str:
+def listed_state(entity: EntityType, record: Record, state: str | None) -> str:
     """Return the state for a list, which names the ordinary one as well."""
+    if entity is RESOURCES and record["kind"] != "instance":
+        return state or "in use"
     return state or _ORDINARY.get(entity.name, "active")
 
 

@@ -38,6 +38,7 @@ RESTORED_FORM: Final = Text(
 )
 _CURRENT_VALUE: Final = ("Current value: {value}", "当前值：{value}")
 _CHANGED_BY_OTHERS: Final = Text("Changed by someone else", "已被他人修改")
+_TYPE_AGAIN: Final = Text("Type it again.", "请重新输入。")
 _UNLIMITED: Final = Text("unlimited", "不限")
 _NONE: Final = Text("none", "无")
 
@@ -127,6 +128,7 @@ def submitted_fields(controls: Iterable[FormField], fields: Mapping[str, str], p
             control,
             "" if control.kind == "password" else submitted_value(control, fields),
             problems.of_fields.get(control.name, ()),
+            note=_TYPE_AGAIN if control.kind == "password" and fields.get(control.name) else "",
             number=fields.get(control.name, "") if control.kind == "limit" else "",
         )
         for control in controls

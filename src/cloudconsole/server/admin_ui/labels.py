@@ -90,7 +90,7 @@ _HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
     ("price", "kind"): Text("What the price is for.", "计价的资源种类。"),
     ("price", "unit"): Text(
         "Instances are priced each, per core and per GB of RAM; volumes and images per GB; load balancers each.",
-        "云主机按个、按核数和按 GB 内存计价；云硬盘和镜像按 GB 计价；负载均衡按个计价。",
+        "云主机按台、按核数和按 GB 内存计价；云硬盘和镜像按 GB 计价；负载均衡按个计价。",
     ),
     ("price", "type"): Text(
         "A flavor's name for instances that are priced each, a volume type for volumes; "
@@ -120,7 +120,7 @@ _HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
     ),
     ("url", "type"): "",
     ("url", "url"): Text("Address that begins with http:// or https://.", "以 http:// 或 https:// 开头的地址。"),
-    ("url", "disabled"): Text("Tenants do not see it.", "停用后租户不可见。"),
+    ("url", "disabled"): Text("Tenants do not see it.", "停用后对租户不可见。"),
     ("domain", "tenant"): "",
     ("domain", "id"): Text(
         "Unique number by which tenants look it up, such as 206813.", "租户用于查询的唯一编号，例如 206813。"
@@ -155,7 +155,7 @@ _HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
     ("news", "pinned"): Text(
         "Tenants see it as important, at the top of every page.", "置顶后作为重要公告显示在租户所有页面的顶部。"
     ),
-    ("news", "disabled"): Text("Tenants no longer see it.", "撤回后租户不再可见。"),
+    ("news", "disabled"): Text("Tenants no longer see it.", "撤回后对租户不可见。"),
 }
 _WITHOUT_DEFAULT: Final[Mapping[tuple[str, str], Text | str]] = {
     ("url", "id"): "",
@@ -174,7 +174,7 @@ _QUOTA_GROUPS: Final = {
 _GROUPS: Final[Mapping[tuple[str, str], Text]] = {
     **{("quota", name): group for group, names in _QUOTA_GROUPS.items() for name in names},
     **{("resource", name): Text("For instances", "适用于云主机") for name in ("vcpus", "ram", "disk")},
-    ("resource", "node"): Text("For all but security groups and key pairs", "安全组和密钥对除外"),
+    ("resource", "node"): Text("For all but security groups and key pairs", "适用于安全组和密钥对以外的资源"),
     ("resource", "size"): Text("For volumes, snapshots and images", "适用于云硬盘、快照和镜像"),
 }
 _UNITS: Final[Mapping[tuple[str, str], Text]] = {
@@ -199,12 +199,12 @@ _FILTERS: Final[Mapping[str, Text]] = {
     "url.search": Text("ID or URL", "ID 或 URL"),
     "domain.search": Text("ID, name or CNAME", "ID、域名或 CNAME"),
     "news.search": Text("Title or URL", "标题或 URL"),
-    "quota.near": Text("At least 80% used only", "仅显示使用率 ≥ 80%"),
-    "disabled": Text("Disabled only", "仅显示已停用"),
+    "quota.near": Text("At least 80% used only", "仅使用率 ≥ 80%"),
+    "disabled": Text("Disabled only", "仅已停用"),
     "news.disabled": Text("Withdrawn only", "仅已撤回"),
     "news.pinned": Text("Pinned only", "仅置顶"),
     "news.upcoming": Text("Scheduled only", "仅待发布"),
-    "resource.running": Text("Running only", "仅运行中"),
+    "resource.running": Text("Active only", "仅使用中"),
     "url.shared": Text("Published to all only", "仅对所有租户可见"),
 }
 _PRICED: Final = {

@@ -67,10 +67,10 @@ EVENTS: Final[Mapping[str, Text]] = {
     "import": Text("Import resources", "导入资源"),
     "load": Text("Load file", "加载文件"),
     "login": Text("Sign in", "登录"),
-    "login_refused": Text("Sign-in rejected", "登录被拒绝"),
+    "login_refused": Text("Failed sign-in", "登录失败"),
     "logout": Text("Sign out", "退出登录"),
     "operator_login": Text("Operator sign-in", "管理员登录"),
-    "operator_login_refused": Text("Operator sign-in rejected", "管理员登录被拒绝"),
+    "operator_login_refused": Text("Failed operator sign-in", "管理员登录失败"),
     "operator_logout": Text("Operator sign-out", "管理员退出登录"),
     "news.disable": Text("Withdraw news item", "撤回公告"),
     "news.enable": Text("Publish news item again", "重新发布公告"),
@@ -95,12 +95,14 @@ ACCESS_EVENTS: Final = {
     )
 }
 """Events of the access audit."""
+FAILED: Final = "failed"
+"""Stands for all events of failed sign-ins in a search."""
 CHOICES: Final[Mapping[str, Mapping[str, Text]]] = {
     "kind": KINDS,
     "unit": UNITS,
     "language": {"en": Text("English", "英文"), "zh": Text("Chinese", "中文")},
     "role": ROLES,
-    "event": ACCESS_EVENTS,
+    "event": {FAILED: Text("Any failed sign-in", "所有登录失败"), **ACCESS_EVENTS},
     "type": {"link": Text("Link", "链接"), "directory": Text("Directory", "目录")},
 }
 """Display names of a field's values."""
@@ -110,6 +112,7 @@ STATES: Final[Mapping[str, Text]] = {
     "disabled": Text("disabled", "已停用"),
     "enabled": Text("enabled", "已启用"),
     "ended": Text("ended", "已结束"),
+    "in use": Text("active", "使用中"),
     "in force": Text("in force", "生效中"),
     "locked": Text("locked", "已锁定"),
     "published": Text("published", "已发布"),

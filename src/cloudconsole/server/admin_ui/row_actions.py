@@ -200,7 +200,7 @@ _OF_ACCOUNTS: Final = (
         ACCOUNTS,
         "end-sessions",
         Text("End sessions", "结束会话"),
-        Text("It is signed out everywhere.", "该账户将在所有位置退出登录。"),
+        Text("It is signed out on all devices.", "该账户将在所有设备上退出登录。"),
         _always(DONE["end-sessions"]),
         lambda executor, order: end_sessions(executor, order.actor, order.key),
     ),

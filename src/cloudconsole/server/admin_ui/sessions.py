@@ -174,6 +174,7 @@ _MISSING: Final = {
     "password": Text("Enter your password.", "请输入密码。"),
 }
 _MAX_NEXT: Final = 2000
+_SIGNED_OUT: Final = "signed_out"
 
 Restore = Callable[[Request, FormPost], Awaitable[Response]]
 """Shows a form with what was typed in it."""
@@ -203,7 +204,8 @@ class SignInView:
         onward = self._onward(query.get("next", ""))
         if await self._sessions.find(request) is not None:
             return redirect(onward)
-        return self._form(request, onward, problem=LOST if query.get("lost") else "")
+        has_signed_out = bool(query.get(_SIGNED_OUT))
+        return self._form(request, onward, problem=LOST if query.get("lost") else "", has_signed_out=has_signed_out)
 
     async def sign_in(self, request: Request) -> Response:
         body = await read_body(request, self._authenticator.settings.max_body + MAX_SEALED)
@@ -244,7 +246,7 @@ class SignInView:
         if not posted.is_current:
             raise CsrfFailed
         await self._authenticator.logout(request, posted.visit.session, OPERATOR_LOGOUT)
-        return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=request.secure)))
+        return redirect(f"{SIGN_IN_PATH}?{_SIGNED_OUT}=1", cookie_headers(clear_operator_cookie(secure=request.secure)))
 
     async def choose_language(self, request: Request) -> Response:
         """Store the language in a cookie, with or without a session, and return to the page."""
@@ -304,6 +306,8 @@ class SignInView:
         error: ApiError | None = None,
         sealed: str = "",
         language: Language | None = None,
+        *,
+        has_signed_out: bool = False,
     ) -> Response:
         existing = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
         token = next(existing, None) or self._tokens.new()
@@ -321,6 +325,7 @@ class SignInView:
             username=username,
             problem=problem,
             is_refusal=error is not None,
+            has_signed_out=has_signed_out,
             unsaved=sealed if len(sealed) <= MAX_SEALED else "",
         )
 

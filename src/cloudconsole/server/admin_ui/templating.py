@@ -90,6 +90,7 @@ class Renderer:
             rounded=rounded_amount,
             sentence=_sentence,
             subject=self._subject,
+            subject_title=self._subject_title,
             state=lambda state: STATES.get(state, state),
             text=_text,
             titled=_titled,
@@ -162,6 +163,13 @@ class Renderer:
         """Return the display name of what an entry of the audit log is about."""
         key, is_price = entry["subject"], entry["change"].startswith(f"{PRICES.name}.")
         return self.named(key, PRICES, context["language"]) if is_price and key is not None else key
+
+    @pass_context
+    def _subject_title(self, context: Context, entry: Mapping[str, Any]) -> Any:
+        """Return the name, title or URL of what an entry is about, or else its key."""
+        record = entry["after"] or entry["before"] or {}
+        titles = (record.get(field) for field in ("name", "title", "url"))
+        return next((title for title in titles if isinstance(title, str)), self._subject(context, entry))
 
     @pass_context
     def _unit(self, context: Context, unit: Label) -> str:

@@ -35,7 +35,7 @@ from cloudconsole.server.admin_ui.forms import BoundField, FieldChange, Problems
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.messages import MESSAGES
-from cloudconsole.server.admin_ui.names import ACCESS_EVENTS, choice_name
+from cloudconsole.server.admin_ui.names import ACCESS_EVENTS, FAILED, choice_name
 from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
 from cloudconsole.server.admin_ui.sessions import OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
@@ -96,8 +96,7 @@ _ACCESSES: Final = (
         ("tenant",),
         suggests="tenant",
     ),
-    FormField("event", MESSAGES["audit.event"], "", "choice", ("event",), choices=tuple(ACCESS_EVENTS)),
-    FormField("failed", Text("Failed only", "仅失败"), "", "switch", ("failed",)),
+    FormField("event", MESSAGES["audit.event"], "", "choice", ("event",), choices=(FAILED, *ACCESS_EVENTS)),
     *_TIMES,
 )
 _NONE: Final = MESSAGES["value.none"]
@@ -128,9 +127,7 @@ class AuditView:
             body = await (self._access_csv if is_access else self._change_csv)(search, terms)
         except OperatorError as error:
             return await self._page(request, visit, form_problems(error, controls))
-        switches = {control.name for control in controls if control.kind == "switch"}
-        words = (name if name in switches else text for name, text in terms.items())
-        return csv_response(body, ["sign-ins" if is_access else "audit-log", *words], self._context.executor)
+        return csv_response(body, ["sign-ins" if is_access else "audit-log", *terms.values()], self._context.executor)
 
     async def _page(self, request: Request, visit: OperatorRequest, problems: Problems | None = None) -> Response:
         query = parse_query(request)
@@ -218,7 +215,6 @@ class AuditView:
             {
                 **line,
                 "page": link("account/one/", key=line["username"]) if line["username"] in known else None,
-                "is_failed": line["event"].endswith(LOGIN_REJECTED),
             }
             for line in lines
         ], total
@@ -228,7 +224,8 @@ def _asked(query: Mapping[str, str]) -> tuple[bool, tuple[FormField, ...], Terms
     """Return whether the sign-ins are asked for, their filters, and what these say."""
     is_access = query.get("log") == _ACCESS
     controls = _ACCESSES if is_access else _CHANGES
-    return is_access, controls, {control.name: text for control in controls if (text := _text_of(control, query))}
+    terms = {control.name: text for control in controls if (text := submitted_value(control, query))}
+    return is_access, controls, terms
 
 
 def _total(lines: list[Record], count: Callable[[AuditQuery], int], search: AuditQuery, *, is_paged: bool) -> int:
@@ -246,13 +243,8 @@ def _command(words: list[str], terms: Terms) -> list[str]:
         "admin",
         "audit",
         *words,
-        *(f"--{flags[name]}={terms[name]}" for name in terms if name in flags),
+        *(f"--{flags[name]}={text}" for name, text in terms.items() if name in flags and text != FAILED),
     ]
-
-
-def _text_of(control: FormField, query: Mapping[str, str]) -> str:
-    """Return the text of a filter; a switch that is off has none."""
-    return query.get(control.name, "") if control.kind == "switch" else submitted_value(control, query)
 
 
 def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record]:
@@ -323,12 +315,11 @@ def _search(terms: Mapping[str, str], query: Mapping[str, str], zone: tzinfo) ->
 
 def _events(terms: Mapping[str, str]) -> tuple[str, ...] | None:
     event = terms.get("event")
+    if event == FAILED:
+        return tuple(name for name in ACCESS_EVENTS if name.endswith(LOGIN_REJECTED))
     if event is not None and event not in ACCESS_EVENTS:
         raise ValidationError([(("event",), Message("is unknown: choose one from the list", "未知，请从列表中选择"))])
-    if event is None and "failed" not in terms:
-        return None
-    names = ACCESS_EVENTS if event is None else (event,)
-    return tuple(name for name in names if "failed" not in terms or name.endswith(LOGIN_REJECTED))
+    return None if event is None else (event,)
 
 
 def _entry_id(text: str) -> int | None:

@@ -189,7 +189,7 @@ class ListView:
                     entity.key_of(record),
                     record,
                     state,
-                    listed_state(entity, state),
+                    listed_state(entity, record, state),
                     levels.get(entity.key_of(record), {}),
                 )
                 for record, state in zip(records, self._states(tx, records), strict=True)
