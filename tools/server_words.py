@@ -7,17 +7,40 @@ from typing import Any
 
 from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.cli.commands import COMMANDS, loaded
+from cloudconsole.cli.i18n import current_language, set_language
+from cloudconsole.spec.i18n import Language
+
+Words = dict[str, dict[str, Any]]
 
 
 def server_words() -> str:
     """Return one line for each command, so that changes can be read."""
     lines = [
-        f"{json.dumps(name)}: {json.dumps(words, ensure_ascii=False)}"
-        for command in COMMANDS
-        if command.needs_server
-        for name, words in _words(command.name, "", loaded(command)[1])
+        f"{json.dumps(name)}: {json.dumps(_with_both(english, chinese), ensure_ascii=False)}"
+        for (name, english), chinese in zip(_all_words("en").items(), _all_words("zh").values(), strict=True)
     ]
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _all_words(language: Language) -> Words:
+    words: Words = {}
+    previous = current_language()
+    for command in COMMANDS:
+        if command.needs_server:
+            # Again for each command, since some have one language only.
+            set_language(language)
+            words |= dict(_words(command.name, "", loaded(command)[1]))
+    set_language(previous)
+    return words
+
+
+def _with_both(english: dict[str, Any], chinese: dict[str, Any]) -> dict[str, Any]:
+    """Merge a command's words: each help text becomes English and Chinese."""
+    arguments = [
+        {**argument, "help": [argument["help"], other["help"]]}
+        for argument, other in zip(english["arguments"], chinese["arguments"], strict=True)
+    ]
+    return {"help": [english["help"], chinese["help"]], "arguments": arguments}
 
 
 def _words(name: str, help_text: str | None, parser: Parser) -> Iterator[tuple[str, dict[str, Any]]]:

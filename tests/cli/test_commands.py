@@ -60,7 +60,7 @@ def test_help_loads_no_command_and_no_library() -> None:
 
 
 def test_tenant_command_help_loads_no_http_library_and_no_server() -> None:
-    loaded = loaded_by_help(*(command.name for command in COMMANDS if not command.in_english))
+    loaded = loaded_by_help(*(command.name for command in COMMANDS if not command.has_raw_arguments))
     assert not loaded & {"httpx2", "jmespath", "rich", "asyncio"}
     assert not {name for name in loaded if name.startswith("cloudconsole.server")}
 

@@ -1,5 +1,6 @@
 """Language selection of commands; every message exists in both languages, with the same placeholders."""
 
+import argparse
 import re
 from collections.abc import Iterator
 from string import Formatter
@@ -7,13 +8,19 @@ from string import Formatter
 import pytest
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.commands import COMMANDS
-from cloudconsole.cli.i18n import detect_language
+from cloudconsole.cli.argument_parser import Parser
+from cloudconsole.cli.commands import COMMANDS, command_named, loaded
+from cloudconsole.cli.i18n import LANGUAGES, detect_language, set_language
 from cloudconsole.cli.tenant import messages as tenant_messages
+from cloudconsole.server.commands import messages as command_messages
+from cloudconsole.server.commands.admin import messages as admin_messages
+from cloudconsole.server.commands.admin import transfer_messages
 from cloudconsole.spec.i18n import Text
 from tests.cli.users import CliUser
 from tests.harness import RunningServer
 
+MODULES = (messages, tenant_messages, command_messages, admin_messages, transfer_messages)
+CHINESE = re.compile("[\u4e00-\u9fff]")
 ARGPARSE_ENGLISH = ("usage:", "options", "show this help", "argument")
 
 
@@ -48,10 +55,32 @@ def test_flag_may_precede_the_command(cli_user: CliUser, flag: tuple[str, ...], 
 
 
 def test_english_only_command_may_follow_the_flag(cli_user: CliUser) -> None:
-    assert cli_user.run("--lang", "zh", "conformance").err == cli_user.run("conformance").err != ""
+    assert cli_user.run("--lang", "zh", "serve", "--bogus").err == cli_user.run("serve", "--bogus").err != ""
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("usage", "--help"), ("call", "--help"), ("completion", "--help")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--lang", "zh", "help", "usage"),
+        ("help", "--lang", "zh", "usage"),
+        ("help", "--lang=zh", "usage"),
+        ("help", "usage", "--lang", "zh"),
+    ],
+)
+def test_flag_may_be_anywhere_in_a_request_for_help(cli_user: CliUser, arguments: tuple[str, ...]) -> None:
+    assert cli_user.run(*arguments) == cli_user.run("usage", "--help", "--lang", "zh")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("usage", "--help"),
+        ("call", "--help"),
+        ("completion", "--help"),
+        ("admin", "node", "add", "--help"),
+    ],
+)
 def test_help_is_chinese_throughout(cli_user: CliUser, arguments: tuple[str, ...]) -> None:
     shown = cli_user.run(*arguments, LC_ALL="zh_CN.UTF-8")
     assert shown.code == 0
@@ -59,8 +88,37 @@ def test_help_is_chinese_throughout(cli_user: CliUser, arguments: tuple[str, ...
     assert not any(english in shown.out for english in ARGPARSE_ENGLISH)
 
 
-@pytest.mark.parametrize("command", ["admin", "conformance"])
-def test_non_tenant_commands_are_always_in_english(cli_user: CliUser, command: str) -> None:
+def help_texts(parser: Parser) -> Iterator[tuple[str, str]]:
+    """Yield every help text of a command and its subcommands."""
+    parser.complete()
+    for text in (parser.description, parser.epilog):
+        if text:
+            yield parser.prog, text
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for choice in action._choices_actions:
+                yield f"{parser.prog} {choice.dest}", choice.help or ""
+                yield from help_texts(action.choices[choice.dest])
+        else:
+            yield f"{parser.prog} {action.dest}", action.help or ""
+
+
+@pytest.mark.parametrize("name", ["admin"])
+def test_every_help_text_is_in_both_languages(name: str) -> None:
+    command = command_named(name)
+    assert command is not None
+    for language in LANGUAGES:
+        set_language(language)
+        try:
+            texts = list(help_texts(loaded(command)[1]))
+        finally:
+            set_language("en")
+        assert len(texts) > 20
+        assert [text for text in texts if bool(CHINESE.search(text[1])) is not (language == "zh")] == []
+
+
+@pytest.mark.parametrize("command", ["serve", "conformance"])
+def test_other_commands_are_always_in_english(cli_user: CliUser, command: str) -> None:
     shown = cli_user.run(command, "--help", LC_ALL="zh_CN.UTF-8")
     assert shown.out.startswith(f"usage: cloudconsole {command}")
 
@@ -80,18 +138,25 @@ def test_profile_can_set_the_language(cli_user: CliUser, server: RunningServer) 
 
 
 def all_messages() -> Iterator[tuple[str, Text]]:
-    for name, value in {**vars(messages), **vars(tenant_messages)}.items():
-        if isinstance(value, Text):
-            yield name, value
-        elif name.isupper() and name != "ARGPARSE":
-            assert isinstance(value, dict), name
-            for key, text in value.items():
-                yield f"{name}[{key}]", text
+    for module in MODULES:
+        prefix = module.__name__.removeprefix("cloudconsole.")
+        for name, value in vars(module).items():
+            if isinstance(value, Text):
+                yield f"{prefix}.{name}", value
+            elif name.isupper() and name != "ARGPARSE":
+                assert isinstance(value, dict), name
+                for key, text in value.items():
+                    yield f"{prefix}.{name}[{key}]", text
     for command in COMMANDS:
         yield command.name, command.purpose
 
 
 MESSAGES = dict(all_messages())
+WITHOUT_WORDS = {
+    *(f"cli.messages.{name}" for name in ("CANNOT_CONNECT", "PROTOCOL_ERROR")),
+    *(f"cli.tenant.messages.{name}" for name in ("ID", "URL")),
+    *(f"server.commands.admin.messages.{name}" for name in ("COMMA", "GROUP", "OR", "PROBLEM", "RESULT")),
+}
 
 
 def placeholders_in(text: str) -> list[str]:
@@ -106,11 +171,10 @@ def test_both_languages_have_the_same_placeholders(name: str) -> None:
     assert placeholders_in(text.en) == placeholders_in(text.zh)
 
 
-@pytest.mark.parametrize("name", sorted(set(MESSAGES) - {"ID", "URL", "CANNOT_CONNECT", "PROTOCOL_ERROR"}))
+@pytest.mark.parametrize("name", sorted(set(MESSAGES) - WITHOUT_WORDS))
 def test_chinese_is_chinese_and_english_is_not(name: str) -> None:
-    chinese = re.compile("[\u4e00-\u9fff]")
-    assert chinese.search(MESSAGES[name].zh)
-    assert not chinese.search(MESSAGES[name].en)
+    assert CHINESE.search(MESSAGES[name].zh)
+    assert not CHINESE.search(MESSAGES[name].en)
 
 
 @pytest.mark.parametrize("message", messages.ARGPARSE)

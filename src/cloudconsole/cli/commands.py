@@ -22,6 +22,8 @@ class Command(NamedTuple):
     """Whether the extra `server` must be installed."""
     in_english: bool = False
     """Whether it has no Chinese messages."""
+    has_raw_arguments: bool = False
+    """Whether arguments may be other than UTF-8, as names of files may."""
 
 
 class NeedsServer(Exception):
@@ -88,6 +90,7 @@ COMMANDS: Final = (
         "cloudconsole.cli.conformance",
         Text("check a console's conformance to the interface", "从外部检查任意控制台是否符合接口约定"),
         in_english=True,
+        has_raw_arguments=True,
     ),
     Command(
         "serve",
@@ -95,6 +98,7 @@ COMMANDS: Final = (
         Text("run a console server", "运行控制台服务"),
         needs_server=True,
         in_english=True,
+        has_raw_arguments=True,
     ),
     Command(
         "init",
@@ -102,13 +106,14 @@ COMMANDS: Final = (
         Text("create a store and its first operator", "创建数据存储及首个管理员"),
         needs_server=True,
         in_english=True,
+        has_raw_arguments=True,
     ),
     Command(
         "admin",
         "cloudconsole.server.commands.admin",
         Text("manage a console's data", "管理控制台的数据"),
         needs_server=True,
-        in_english=True,
+        has_raw_arguments=True,
     ),
     Command(
         "doctor",
@@ -116,6 +121,7 @@ COMMANDS: Final = (
         Text("diagnose problems and suggest fixes", "诊断控制台的问题并给出解决办法"),
         needs_server=True,
         in_english=True,
+        has_raw_arguments=True,
     ),
 )
 

@@ -6,6 +6,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -222,13 +223,29 @@ class Settings(NamedTuple):
     is_debug: bool
 
 
+def use_profile_language(arguments: argparse.Namespace) -> None:
+    """Use the language of the selected profile, in commands that need nothing else of it and no valid profiles."""
+    if not getattr(arguments, "lang", None):
+        with suppress(UsageError):
+            _use_language_of(_selected_profile(None, os.environ))
+
+
+def _selected_profile(name: str | None, environment: Mapping[str, str]) -> Profile | None:
+    profiles = read_profiles(profiles_file(environment))
+    selected = name or environment.get(f"{PREFIX}PROFILE") or profiles.default
+    return profiles.get(selected) if selected else None
+
+
+def _use_language_of(profile: Profile | None) -> None:
+    if profile is not None and profile.language:
+        set_language(next(language for language in LANGUAGES if language == profile.language))
+
+
 def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str], last_login: Source | None) -> Settings:
     variables = {name: text for name, text in environment.items() if text}
-    profiles = read_profiles(profiles_file(environment))
-    name = arguments.profile or variables.get(f"{PREFIX}PROFILE") or profiles.default
-    profile = profiles.get(name) if name else None
-    if profile is not None and profile.language and not arguments.lang:
-        set_language(next(language for language in LANGUAGES if language == profile.language))
+    profile = _selected_profile(arguments.profile, variables)
+    if not arguments.lang:
+        _use_language_of(profile)
     sources = [_flags_source(arguments), _variables_source(variables), _openstack_source(variables)]
     if profile is not None:
         # It ranks directly after the source that selects it.

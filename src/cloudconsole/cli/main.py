@@ -78,7 +78,7 @@ def _run(given: list[str]) -> int:
     except NeedsServer:
         print_error(translate(messages.NEEDS_SERVER, command=command.name))
         return EXIT_FAILED
-    if not (command.in_english or all(map(is_utf8_encodable, given))):
+    if not (command.has_raw_arguments or all(map(is_utf8_encodable, given))):
         print_error(translate(messages.ARGUMENT_NOT_UTF8))
         return EXIT_USAGE
     _reject_leading(options, command, parser)
@@ -103,12 +103,21 @@ def _run(given: list[str]) -> int:
 def _command_first(given: list[str]) -> tuple[list[list[str]], list[str]]:
     """Split off connection options before the command, and turn `help COMMAND` into `COMMAND --help`."""
     options: list[list[str]] = []
-    if given and given[0].startswith("-") and given[0] not in _GENERAL:
-        from cloudconsole.cli.flags import split_leading_options
+    is_help = False
+    while given:
+        if given[0] == HELP:
+            is_help, given = True, given[1:]
+        elif given[0].startswith("-") and given[0] not in _GENERAL:
+            from cloudconsole.cli.flags import split_leading_options
 
-        options, given = split_leading_options(given)
-    while given[:1] == [HELP]:
-        given = [*given[1:], "--help"]
+            leading, given = split_leading_options(given)
+            if not leading:
+                break
+            options += leading
+        else:
+            break
+    if is_help:
+        given = [*given, "--help"]
     command = command_named(given[0]) if given else None
     if command is None:
         # Only the language matters to the general help.

@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -86,10 +86,11 @@ def print_record(record: Record) -> None:
     print_rows(None, ([name, format_cell(value)] for name, value in record.items()))
 
 
-def print_records(columns: Sequence[str], records: Iterable[Record]) -> None:
+def print_records(headings: Mapping[str, str], records: Iterable[Record]) -> None:
+    """Print the fields that have a heading."""
     print_rows(
-        [Column(name) for name in columns],
-        ([format_cell(record.get(column)) for column in columns] for record in records),
+        [Column(heading) for heading in headings.values()],
+        ([format_cell(record.get(name)) for name in headings] for record in records),
     )
 
 

@@ -115,12 +115,15 @@ def count_accesses(connection: Connection, search: AuditQuery) -> int:
     return _count(connection, access_audit, search)
 
 
-def describe_change(before: Record | None, after: Record | None) -> str:
-    """Describe a change in one line: the fields that differ, or all fields of an addition or removal."""
+def describe_change(before: Record | None, after: Record | None, nothing: str = "nothing") -> str:
+    """Describe a change in one line: the fields that differ, or all fields of an addition or removal.
+
+    `nothing` stands for a value that is missing.
+    """
     if before is None or after is None:
         return ", ".join(f"{name}: {format_cell(value)}" for name, value in (before or after or {}).items())
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    sides = ((name, *(format_cell(record.get(name)) or "nothing" for record in (before, after))) for name in names)
+    sides = ((name, *(format_cell(record.get(name)) or nothing for record in (before, after))) for name in names)
     return ", ".join(f"{name}: {was} -> {now}" for name, was, now in sides)
 
 

@@ -25,6 +25,7 @@ from cloudconsole.operator.errors import (
 )
 from cloudconsole.operator.fields import Reference
 from cloudconsole.operator.invalid_placeholder import INVALID, validate_with_placeholders
+from cloudconsole.operator.messages import Message, Term
 from cloudconsole.operator.new_and_existing_names import StoredNames
 from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message
 from cloudconsole.operator.resource_and_price_rules import SIZES, Starts, disabled_error, unpriced_problem
@@ -93,28 +94,41 @@ def read_batches(
         yield Batch(lines, problems, position)
 
 
+_TOO_LONG: Final = Message(
+    "is longer than {limit} bytes: put each resource on its own line",
+    "超过 {limit} 字节：请每行只写一项资源",
+    limit=MAX_LINE_BYTES,
+)
+
+
 def _read(content: bytes, number: int) -> dict[str, Any] | None:
     if len(content) > MAX_LINE_BYTES:
-        raise UnreadableInput(
-            [FileProblem(number, "", f"is longer than {MAX_LINE_BYTES} bytes: put each resource on its own line")]
-        )
+        raise UnreadableInput([FileProblem(number, "", _TOO_LONG)])
     try:
         text = content.decode()
         if not text.strip():
             return None
         data = _DECODER.decode(text)
     except UnicodeDecodeError:
-        message = "is not UTF-8 text"
+        message = Message("is not UTF-8 text", "不是 UTF-8 文本")
     except json.JSONDecodeError as error:
-        message = f"is not JSON: {error.msg} at character {error.pos + 1}"
+        message = Message(
+            "is not JSON: {problem} at character {position}",
+            "不是 JSON：第 {position} 个字符处：{problem}",
+            problem=error.msg,
+            position=error.pos + 1,
+        )
     except RecursionError:
-        message = "is nested too deeply"
+        message = Message("is nested too deeply", "嵌套过深")
     except ValueError as error:
-        message = str(error) if isinstance(error, _InvalidJson) else "has a number that is too large"
+        message = (
+            error.args[0] if isinstance(error, _InvalidJson) else Message("has a number that is too large", "数字过大")
+        )
     else:
         if isinstance(data, dict):
             return data
-        message = 'must be an object, such as {"tenant": "demo", "id": "v-1", ...}'
+        example = '{"tenant": "demo", "id": "v-1", ...}'
+        message = Message("must be an object, such as {example}", "必须是对象，例如 {example}", example=example)
     raise UnreadableInput([FileProblem(number, "", message)])
 
 
@@ -127,12 +141,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) < len(pairs):
         keys = [key for key, _ in pairs]
         repeated = next(key for key in keys if keys.count(key) > 1)
-        raise _InvalidJson(f"{format_path((repeated,))}: appears twice")
+        raise _InvalidJson(Message("{key}: appears twice", "{key}：重复出现", key=format_path((repeated,))))
     return data
 
 
 def _reject_constant(word: str) -> NoReturn:
-    raise _InvalidJson(f"contains {word}, which is not valid JSON")
+    raise _InvalidJson(Message("contains {word}, which is not valid JSON", "包含 {word}，不是有效的 JSON", word=word))
 
 
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_reject_constant)
@@ -232,12 +246,25 @@ def _id(rows: dict[str, Row], name: str) -> int:
 def _errors(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[FieldError]:
     for thing, name, column in (("tenant", resource.tenant, "tenant_id"), ("node", resource.node, "node_id")):
         if name is not INVALID and row[column] == _UNKNOWN:
-            yield (thing,), f"there is no such {thing}: add it first"
+            yield (
+                (thing,),
+                Message(
+                    "there is no such {thing}: add it first", "该{thing}不存在，请先添加", thing=Term("entity", thing)
+                ),
+            )
     yield from resource_errors(resource)
     if known is None:
         yield from _new_resource_errors(view, resource, row)
     elif different := [_FIELDS.get(name, name) for name in row if _differ(row[name], known[name])]:
-        yield ("id",), f"resource {resource.id} already exists and differs in {', '.join(different)}"
+        yield (
+            ("id",),
+            Message(
+                "resource {id} already exists and differs in {fields}",
+                "资源 {id} 已存在，但以下字段不同：{fields}",
+                id=resource.id,
+                fields=", ".join(different),
+            ),
+        )
 
 
 def _differ(value: Any, known: Any) -> bool:
@@ -262,7 +289,15 @@ def _new_resource_errors(view: _View, resource: ResourceLine, row: Row) -> Itera
     ):
         over = view.headroom.take(row)
         if over:
-            yield (), f"{over_quota_message(over)}: raise the quota of {resource.tenant}, or pass --force"
+            yield (
+                (),
+                Message(
+                    "{problem}: raise the quota of {tenant}, or pass --force",
+                    "{problem}：请提高 {tenant} 的配额，或加 --force",
+                    problem=over_quota_message(over),
+                    tenant=resource.tenant,
+                ),
+            )
 
 
 LINES_PER_TRANSACTION: Final = 1_000
@@ -288,7 +323,10 @@ class RestoredDuringImport(OperatorError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the store was restored during the import, and imported lines may be gone: run the same command again"
+            Message(
+                "the store was restored during the import, and imported lines may be gone: run the same command again",
+                "导入期间数据存储被恢复为备份，已导入的行可能丢失：请再次执行同一命令",
+            )
         )
 
 

@@ -1,7 +1,7 @@
 """Errors that reject an operator's change or a cloud file; messages and paths of validation errors."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import ErrorDetails
@@ -41,6 +41,10 @@ class ValidationError(OperatorError):
         super().__init__("; ".join(f"{format_path(path)}: {message}" for path, message in self.errors))
 
 
+def cannot_read(file: object, problem: OSError) -> Message:
+    return Message("{file} cannot be read: {reason}", "无法读取 {file}：{reason}", file=file, reason=problem.strerror)
+
+
 def raise_if_invalid(errors: Iterable[FieldError]) -> None:
     errors = tuple(errors)
     if errors:
@@ -59,20 +63,23 @@ class CloudFileError(OperatorError):
     def __init__(self, source: str, problems: Iterable[FileProblem]) -> None:
         self.source = source
         self.problems = sorted(problems)
-        super().__init__("\n".join(self._describe(problem) for problem in self.problems))
+        super().__init__("\n".join(self.lines()))
 
-    def _describe(self, problem: FileProblem) -> str:
-        location = f"{self.source}:{problem.line}:"
-        return " ".join(part for part in (location, problem.path and f"{problem.path}:", problem.message) if part)
+    def lines(self, localize: Callable[[str], str] = str) -> Iterator[str]:
+        """Yield one line per problem, with the message in another language if it has one."""
+        for problem in self.problems:
+            parts = f"{self.source}:{problem.line}:", problem.path and f"{problem.path}:", localize(problem.message)
+            yield " ".join(part for part in parts if part)
 
 
+HALF_SURROGATE_PAIR: Final = Text(
+    "contains half of a surrogate pair: write the character itself", "包含不完整的代理对，请直接写出该字符"
+)
 _MESSAGES: Final[Mapping[str, Text]] = {
     "missing": Text("is missing", "为必填项"),
     "extra_forbidden": Text("is unknown: check the spelling or remove it", "未知：请检查拼写或将其删除"),
     "string_type": Text("must be text: put it in quotes", "必须是文本，请加引号"),
-    "string_unicode": Text(
-        "contains half of a surrogate pair: write the character itself", "包含不完整的代理对，请直接写出该字符"
-    ),
+    "string_unicode": HALF_SURROGATE_PAIR,
     "string_too_short": Text("must not be empty", "不能为空"),
     "string_too_long": Text("must have at most {max_length} characters", "最多 {max_length} 个字符"),
     "int_type": Text("must be a whole number", "必须是整数"),

@@ -74,19 +74,29 @@ def parse_project(text: str) -> str:
 def _password_hash(text: str) -> str:
     if not is_usable_hash(text):
         raise ValueError(
-            f"must be an argon2id hash of at least {MIN_COST // 1024} MiB (memory times passes) and "
-            "at most 64 MiB, 4 passes and 8 lanes"
+            Message(
+                "must be an argon2id hash of at least {least} MiB (memory times passes) and at most 64 MiB, 4 passes "
+                "and 8 lanes",
+                "必须是 argon2id 哈希，不低于 {least} MiB（内存乘以次数），且不超过 64 MiB、4 次和 8 路",
+                least=MIN_COST // 1024,
+            )
         )
     return text
 
 
 def _reject_password(_value: Any) -> NoReturn:
-    raise ValueError("is not allowed: use password_hash, or password_file with the path of a file that contains it")
+    raise ValueError(
+        Message(
+            "is not allowed: use password_hash, or password_file with the path of a file that contains it",
+            "不可用：请用 password_hash，或用 password_file 指定存放密码的文件",
+        )
+    )
 
 
 def _quota_name(text: str) -> str:
     if text not in QUOTA_DEFAULTS:
-        raise ValueError(f"is not a quota; the quotas are {', '.join(QUOTA_DEFAULTS)}")
+        names = ", ".join(QUOTA_DEFAULTS)
+        raise ValueError(Message("is not a quota; the quotas are {names}", "不是配额；配额有 {names}", names=names))
     return text
 
 

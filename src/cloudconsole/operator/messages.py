@@ -57,6 +57,12 @@ class Message(str):
         return _formatted(self.text, self.values, language, names)
 
 
+def joined(messages: Sequence[Message]) -> Message:
+    """Join several messages in one line."""
+    separator = Text("; ", "；")
+    return Message("{messages}", "{messages}", messages=Enumeration(messages, separator, separator))
+
+
 def _formatted(text: Text, values: dict[str, object], language: Language, names: TermNames) -> str:
     return text.format_in(language, **{name: _value_in(language, value, names) for name, value in values.items()})
 

@@ -10,6 +10,7 @@ from typing import IO, Final
 
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.messages import Message
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.file_permissions import reason_for_distrust
 
 LONGEST: Final = 1024
@@ -73,16 +74,22 @@ def read_password_file(file: Path) -> str:
         # A pipe or a device could block forever.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
             status = os.fstat(opened.fileno())
-            reason = reason_for_distrust(status) if stat.S_ISREG(status.st_mode) else "is not a file"
+            reason = reason_for_distrust(status) if stat.S_ISREG(status.st_mode) else Text("is not a file", "不是文件")
             password = "" if reason else read_password(opened)
     except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
+        raise ValueError(Message("cannot be read: {reason}", "无法读取：{reason}", reason=error.strerror)) from None
     except UnicodeDecodeError:
-        raise ValueError("must be a file of UTF-8 text") from None
+        raise ValueError(Message("must be a file of UTF-8 text", "必须是 UTF-8 文本文件")) from None
     if reason:
-        raise ValueError(reason)
+        raise ValueError(Message(*reason))
     if not is_acceptable_password(password):
-        raise ValueError(f"must be a file with a password of 1 to {LONGEST} characters in it")
+        raise ValueError(
+            Message(
+                "must be a file with a password of 1 to {longest} characters in it",
+                "文件中必须是 1 至 {longest} 个字符的密码",
+                longest=LONGEST,
+            )
+        )
     return password
 
 

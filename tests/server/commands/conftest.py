@@ -24,10 +24,14 @@ Run = Callable[..., CommandResult]
 
 
 @pytest.fixture
-def cloudconsole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def cloudconsole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
     """Run `cloudconsole` with these arguments and without a terminal; `stdin` is its standard input."""
     for name in [name for name in os.environ if name.startswith("CLOUDCONSOLE_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
 
     def run(*arguments: object, stdin: bytes = b"") -> CommandResult:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))

@@ -23,7 +23,7 @@ from cloudconsole.operator.entities.accounts import (
     ends_federated_sessions,
     ensure_operator_remains,
 )
-from cloudconsole.operator.errors import CloudFileError, OperatorError
+from cloudconsole.operator.errors import CloudFileError, OperatorError, cannot_read
 from cloudconsole.operator.new_and_existing_names import StoredNames
 from cloudconsole.operator.password_policy import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.rows_and_records import Record, Row
@@ -178,7 +178,7 @@ def read_cloud_file(
     try:
         content = source.read_bytes()
     except OSError as error:
-        raise OperatorError(f"{source} cannot be read: {error.strerror}") from error
+        raise OperatorError(cannot_read(source, error)) from error
     return read_cloud(content, str(source), zone, existing_names, policy, beside=source.parent)
 
 

@@ -115,7 +115,7 @@ def read_passwords(
             if account.role is not INVALID:
                 problem = policy.problem(password, account.role)
         except ValueError as error:
-            problem = str(error)
+            problem = error.args[0]
         if problem is not None:
             path = (*account_path, "password_file")
             problems.append(FileProblem(document.line_of(path), format_path(path), problem))

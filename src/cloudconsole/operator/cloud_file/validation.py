@@ -15,6 +15,7 @@ from cloudconsole.operator.cloud_file.yaml import Document, TimeText
 from cloudconsole.operator.entity_models import Account, Domain, Price, Resource, price_errors, resource_errors
 from cloudconsole.operator.errors import FieldError, FileProblem, OperatorError, Path, format_path
 from cloudconsole.operator.invalid_placeholder import INVALID
+from cloudconsole.operator.messages import Message, joined
 from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message, requested_amounts
 from cloudconsole.operator.resource_and_price_rules import disabled_error, unpriced_problem
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -24,12 +25,17 @@ from cloudconsole.store.tables import tenants
 def reject_disabled(connection: Connection, resources: Changes, *, tenants: Changes, nodes: Changes) -> None:
     """Reject new resources of disabled tenants or nodes; called after these are written and before any is removed."""
     errors = [
-        f"{disabled_error(thing, name)}, such as {resource}: enable it in the file, or remove them"
+        Message(
+            "{error}, such as {resource}: enable it in the file, or remove them",
+            "{error}，例如 {resource}：请在文件中启用，或删除这些资源",
+            error=disabled_error(thing, name),
+            resource=resource,
+        )
         for thing, changes in (("tenant", tenants), ("node", nodes))
         for name, resource in _first_new_resources(resources, f"{thing}_id", _disabled(connection, changes)).items()
     ]
     if errors:
-        raise OperatorError("; ".join(errors))
+        raise OperatorError(joined(errors))
 
 
 def _disabled(connection: Connection, changes: Changes) -> dict[int, str]:
@@ -151,7 +157,18 @@ def _repeats(keys: Iterable[tuple[Path, Hashable]], document: Document) -> Itera
     for path, key in keys:
         earlier = first.setdefault(key, path)
         if earlier is not path:
-            yield path, f"duplicates {format_path(earlier)} on line {document.line_of(earlier)}"
+            yield (
+                path,
+                Message(
+                    "duplicates {earlier} on line {line}",
+                    "与第 {line} 行的 {earlier} 重复",
+                    earlier=format_path(earlier),
+                    line=document.line_of(earlier),
+                ),
+            )
+
+
+_UNLISTED: Final = Message("is not listed under nodes in this file", "未列在此文件的 nodes 中")
 
 
 def _unknown_nodes(model: CloudFile) -> Iterator[FieldError]:
@@ -160,7 +177,7 @@ def _unknown_nodes(model: CloudFile) -> Iterator[FieldError]:
     known = {*model.nodes, None, INVALID}
     for path, item in (*items_of(model, "prices"), *items_of_tenants(model, "resources")):
         if item.node not in known:
-            yield (*path, "node"), "is not listed under nodes in this file"
+            yield (*path, "node"), _UNLISTED
 
 
 def _unknown_disabled_nodes(model: CloudFile) -> Iterator[FieldError]:
@@ -168,15 +185,20 @@ def _unknown_disabled_nodes(model: CloudFile) -> Iterator[FieldError]:
         return
     for path, name in items_of(model, "disabled_nodes"):
         if name not in model.nodes:
-            yield path, "is not listed under nodes in this file"
+            yield path, _UNLISTED
 
 
 def _account_errors(account: Account) -> Iterator[FieldError]:
     # An invalid field counts as present.
     if account.password_hash is not None and account.password_file is not None:
-        yield (), "must have only one of password_hash and password_file"
+        yield (
+            (),
+            Message(
+                "must have only one of password_hash and password_file", "password_hash 和 password_file 只能有一个"
+            ),
+        )
     elif account.password_hash is account.password_file is account.password is None:
-        yield (), "must have password_hash or password_file"
+        yield (), Message("must have password_hash or password_file", "必须有 password_hash 或 password_file")
 
 
 def _domain_errors(domain: Domain) -> Iterator[FieldError]:
@@ -187,9 +209,15 @@ def _domain_errors(domain: Domain) -> Iterator[FieldError]:
 
 def _not_json(value: Any, path: Path) -> Iterator[FieldError]:
     if isinstance(value, TimeText):
-        yield path, "is a date or time, which JSON does not support: put it in quotes to make it text"
+        yield (
+            path,
+            Message(
+                "is a date or time, which JSON does not support: put it in quotes to make it text",
+                "是日期或时间，JSON 不支持：请加引号写成文本",
+            ),
+        )
     elif isinstance(value, Decimal) and not value.is_finite():
-        yield path, "is not a valid JSON number"
+        yield path, Message("is not a valid JSON number", "不是有效的 JSON 数字")
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from _not_json(part, (*path, key))
@@ -216,9 +244,12 @@ def reject_over_quota(tx: OperatorTransaction, resources: Changes) -> None:
         for tenant_id, name in names:
             exceeded = headroom.exceeded(tenant_id, requested[tenant_id])
             if exceeded:
-                over.append(f"the tenant {name} is {over_quota_message(exceeded)}")
+                problem = over_quota_message(exceeded)
+                over.append(
+                    Message("the tenant {name} is {problem}", "租户 {name} {problem}", name=name, problem=problem)
+                )
     if over:
-        tx.ask("; ".join(over))
+        tx.ask(joined(over))
 
 
 def _requested(tx: OperatorTransaction, resources: Changes) -> dict[int, Counter[str]]:

@@ -20,7 +20,8 @@ from yaml.events import (
 )
 from yaml.reader import Reader
 
-from cloudconsole.operator.errors import FileProblem, Path, format_path
+from cloudconsole.operator.errors import HALF_SURROGATE_PAIR, FileProblem, Path, format_path
+from cloudconsole.operator.messages import Message
 
 
 class TimeText(str):
@@ -64,7 +65,7 @@ def meaning_of(text: str) -> Any:
             try:
                 return make(text)
             except (ValueError, InvalidOperation):
-                raise ValueError("is a number that is too large") from None
+                raise ValueError(Message("is a number that is too large", "数字过大")) from None
     return text
 
 
@@ -123,7 +124,13 @@ def read_document(content: bytes) -> Document:
         document.problems.append(end.problem)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        document.problems.append(FileProblem(mark.line + 1 if mark else 1, "", f"is not YAML: {error.problem}"))
+        document.problems.append(
+            FileProblem(
+                mark.line + 1 if mark else 1,
+                "",
+                Message("is not YAML: {problem}", "不是 YAML：{problem}", problem=error.problem),
+            )
+        )
     return document
 
 
@@ -148,14 +155,20 @@ class _Builder:
     def read(self) -> dict[str, Any]:
         self._next()
         if isinstance(self._next(), StreamEndEvent):
-            raise Unreadable(1, "is empty: a cloud file starts with version: 1")
+            raise Unreadable(
+                1, Message("is empty: a cloud file starts with version: 1", "文件为空：云文件以 version: 1 开头")
+            )
         first = self._next()
         data = self._value(first, ()).value
         while not isinstance(event := self._next(), StreamEndEvent):
             if isinstance(event, DocumentStartEvent):
-                raise Unreadable(_line(event), "a second document begins here: a cloud file has only one")
+                problem = Message(
+                    "a second document begins here: a cloud file has only one", "此处开始了第二个文档：云文件只能有一个"
+                )
+                raise Unreadable(_line(event), problem)
         if not isinstance(data, dict):
-            raise Unreadable(_line(first), "must be a mapping that starts with version: 1")
+            problem = Message("must be a mapping that starts with version: 1", "必须是以 version: 1 开头的映射")
+            raise Unreadable(_line(first), problem)
         return data
 
     def _next(self) -> Event:
@@ -183,29 +196,36 @@ class _Builder:
         name = str(event.anchor)
         read = self._anchors.get(name)
         if read is None:
-            self._report_invalid(event, path, f"*{name} is undefined: there is no &{name} before it")
+            problem = Message(
+                "*{name} is undefined: there is no &{name} before it", "*{name} 未定义：之前没有 &{name}", name=name
+            )
+            self._report_invalid(event, path, problem)
             return _EMPTY
         if read.value is _IN_PROGRESS:
-            self._report_invalid(event, path, f"*{name} refers to a value that contains it")
+            problem = Message("*{name} refers to a value that contains it", "*{name} 引用了包含它自身的值", name=name)
+            self._report_invalid(event, path, problem)
             return _EMPTY
         _check_depth(event, path, read.height)
         self._repeated += read.size
         if self._repeated > MAX_ALIASED_VALUES:
-            raise Unreadable(_line(event), f"aliases expand to more than {MAX_ALIASED_VALUES} values", path)
+            problem = Message(
+                "aliases expand to more than {most} values", "别名展开后超过 {most} 个值", most=MAX_ALIASED_VALUES
+            )
+            raise Unreadable(_line(event), problem, path)
         return read
 
     def _scalar(self, event: ScalarEvent, path: Path) -> Any:
         text: str = event.value
         if event.tag is not None and event.tag not in _TEXT_TAGS:
-            self._report_invalid(event, path, f"has the tag {event.tag!a}: tags are not supported")
+            self._report_invalid(event, path, _tagged(event.tag))
         if any("\ud800" <= character <= "\udfff" for character in text):
-            self._report_invalid(event, path, "contains half of a surrogate pair: write the character itself")
+            self._report_invalid(event, path, Message(*HALF_SURROGATE_PAIR))
         if event.tag is not None or not event.implicit[0]:
             return text
         try:
             return meaning_of(text)
         except ValueError as error:
-            self._report_invalid(event, path, str(error))
+            self._report_invalid(event, path, error.args[0])
             return None
 
     def _list(self, start: Any, path: Path) -> _Node:
@@ -239,17 +259,23 @@ class _Builder:
         """Return the mapping's next key, or None if it is invalid."""
         key = self._value(event, path).value
         if not isinstance(key, str):
-            self._report(event, path, "has a key that is not text: put the key in quotes")
+            self._report(
+                event, path, Message("has a key that is not text: put the key in quotes", "键不是文本，请加引号")
+            )
             return None
         if key in earlier:
-            self._report(event, (*path, key), f"appears twice: first on line {earlier[key]}")
+            problem = Message(
+                "appears twice: first on line {line}", "重复出现：首次出现在第 {line} 行", line=earlier[key]
+            )
+            self._report(event, (*path, key), problem)
         elif key == "<<" and isinstance(event, ScalarEvent) and event.implicit[0]:
-            self._report_invalid(event, (*path, key), "merge keys are not supported: write out the keys")
+            problem = Message("merge keys are not supported: write out the keys", "不支持合并键，请逐一写出各键")
+            self._report_invalid(event, (*path, key), problem)
         return str(key)
 
     def _reject_tag(self, start: Any, path: Path) -> None:
         if start.tag is not None and start.tag != "!":
-            self._report_invalid(start, path, f"has the tag {start.tag!a}: tags are not supported")
+            self._report_invalid(start, path, _tagged(start.tag))
 
     def _report_invalid(self, event: Event, path: Path, message: str) -> None:
         """Report a problem and exclude the value from further validation."""
@@ -262,7 +288,11 @@ class _Builder:
 
 def _check_depth(event: Event, path: Path, height: int) -> None:
     if len(path) + height > MAX_DEPTH:
-        raise Unreadable(_line(event), "is nested too deeply", path[:3])
+        raise Unreadable(_line(event), Message("is nested too deeply", "嵌套过深"), path[:3])
+
+
+def _tagged(tag: str) -> Message:
+    return Message("has the tag {tag}: tags are not supported", "带有标签 {tag}：不支持标签", tag=ascii(tag))
 
 
 def _line(event: Event) -> int:
@@ -274,11 +304,16 @@ def _readable(content: bytes) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Unreadable(line, "is not UTF-8 text") from None
+        raise Unreadable(line, Message("is not UTF-8 text", "不是 UTF-8 文本")) from None
     unreadable = Reader.NON_PRINTABLE.search(text)
     if unreadable:
         line = text.count("\n", 0, unreadable.start()) + 1
-        raise Unreadable(line, f"contains the character {unreadable.group()!a}, which YAML does not allow")
+        problem = Message(
+            "contains the character {character}, which YAML does not allow",
+            "包含 YAML 不允许的字符 {character}",
+            character=ascii(unreadable.group()),
+        )
+        raise Unreadable(line, problem)
     return text
 
 

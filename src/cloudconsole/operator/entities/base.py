@@ -30,9 +30,6 @@ PAST_TENSE: Final[Mapping[str, str]] = {
     "remove": "removed",
 }
 
-NOTHING_TO_CHANGE: Final = "nothing to change"
-
-
 Values = Mapping[str, Any]
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Table, delete, func, insert, select
 
 from cloudconsole.operator.audit import RESTORE, record_change
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError, read_only_engine
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate, reject_newer
@@ -49,7 +50,7 @@ class StagedRestore(NamedTuple):
 def stage_restore(file: Path, beside: Path) -> Iterator[StagedRestore]:
     """Unpack and verify a backup in a temporary directory."""
     if not file.is_file():
-        raise OperatorError(f"{file} cannot be read: no such file")
+        raise OperatorError(Message("{file} cannot be read: no such file", "无法读取 {file}：没有此文件", file=file))
     if beside.is_dir():
         reject_unsafe_permissions(beside)
     parent = _existing(beside)
@@ -128,8 +129,13 @@ def _reject_test_backup(backup: StagedRestore, folder: Path, *, is_new: bool) ->
     """Allow a backup of a test store only in a new store or another test store."""
     if is_test_store(backup.folder) and not (is_new or is_test_store(folder)):
         raise OperatorError(
-            f"{backup.name} is a backup of a test store, and {folder} is not a test store: "
-            "restore it into an empty directory instead: --to DIR"
+            Message(
+                "{file} is a backup of a test store, and {directory} is not a test store: restore it into an empty "
+                "directory instead: --to DIR",
+                "{file} 是测试用数据存储的备份，而 {directory} 不是测试用数据存储：请改为恢复到空目录：--to DIR",
+                file=backup.name,
+                directory=folder,
+            )
         )
 
 
@@ -178,11 +184,28 @@ def reject_output_file(file: Path) -> None:
     except OSError as problem:
         raise _cannot_write(file, problem) from problem
     if is_link:
-        raise OperatorError(f"{file} is a symbolic link, which is not followed: choose another name or remove it")
+        raise OperatorError(
+            Message(
+                "{file} is a symbolic link, which is not followed: choose another name or remove it",
+                "{file} 是符号链接，不会写入其目标：请换用其他名称或将其删除",
+                file=file,
+            )
+        )
     if exists and not file.is_file():
-        raise OperatorError(f"{file} is not a regular file: choose another name")
+        raise OperatorError(
+            Message(
+                "{file} is not a regular file: choose another name", "{file} 不是普通文件：请换用其他名称", file=file
+            )
+        )
     if not file.parent.is_dir():
-        raise OperatorError(f"{file} cannot be written: there is no directory {file.parent}: create it first")
+        raise OperatorError(
+            Message(
+                "{file} cannot be written: there is no directory {directory}: create it first",
+                "无法写入 {file}：目录 {directory} 不存在，请先创建",
+                file=file,
+                directory=file.parent,
+            )
+        )
     reject_world_writable(file.parent)
 
 
@@ -203,7 +226,9 @@ def atomic_output(file: Path) -> Iterator["OutputFile"]:
 
 
 def _cannot_write(file: Path, problem: OSError) -> OperatorError:
-    return OperatorError(f"{file} cannot be written: {problem.strerror}")
+    return OperatorError(
+        Message("{file} cannot be written: {reason}", "无法写入 {file}：{reason}", file=file, reason=problem.strerror)
+    )
 
 
 class OutputFile:
@@ -227,7 +252,13 @@ def write_backup(folder: Path, file: Path, *, now: int, force: bool = False) -> 
     reject_unsafe_permissions(folder)
     reject_output_file(file)
     if file.exists() and not force:
-        raise OperatorError(f"{file} already exists: choose another name, or pass --force to replace it")
+        raise OperatorError(
+            Message(
+                "{file} already exists: choose another name, or pass --force to replace it",
+                "{file} 已存在：请换用其他名称，或加 --force 覆盖",
+                file=file,
+            )
+        )
     with ExitStack() as held:
         snapshot = read_only_snapshot if is_read_only(folder, DATABASE_NAMES) else consistent_snapshot
         # Wait for a restore that has replaced only one of the databases.

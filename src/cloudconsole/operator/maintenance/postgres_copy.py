@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.messages import Message
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters
 from cloudconsole.store.base import DATABASE_NAMES
@@ -85,8 +86,15 @@ def copy_to_postgres(
         wrong = counters.incorrect_counters(target)
         if wrong:
             raise OperatorError(
-                f"{store} has counters that do not match its resources ({', '.join(wrong[:3])}), "
-                f"so nothing was copied: run cloudconsole admin recount --data {store.folder}, then this command again"
+                Message(
+                    "{store} has counters that do not match its resources ({counters}), so nothing was copied: run "
+                    "cloudconsole admin recount --data {directory}, then this command again",
+                    "{store} 的计数与其资源不符（{counters}），因此未复制任何内容："
+                    "请执行 cloudconsole admin recount --data {directory}，然后再次执行此命令",
+                    store=store,
+                    counters=", ".join(wrong[:3]),
+                    directory=store.folder,
+                )
             )
         is_behind = writes.detected()
         if is_behind and not while_served:

@@ -8,8 +8,12 @@ from itertools import groupby
 from typing import Any, Final
 
 from cloudconsole.cli.argument_parser import add_completion
+from cloudconsole.cli.i18n import translate
 from cloudconsole.server.config.settings import CLIENT_VARIABLES, CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, Setting
 from cloudconsole.server.config.types import Switch
+from cloudconsole.spec.i18n import Text
+
+_CONFIG_HELP: Final = Text("settings file, in TOML (or set {variable})", "TOML 格式的设置文件（或设置 {variable}）")
 
 _SAMPLE_HEAD: Final = f"""\
 # Cloud Console settings. Lines that start with "#" and no space show defaults: uncomment and change them.
@@ -64,7 +68,7 @@ log in only there; operators still sign in at `/admin/` with accounts of the sto
 
 
 def add_config_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(CONFIG_FLAG, metavar="FILE", help=f"settings file, in TOML (or set {CONFIG_VARIABLE})")
+    parser.add_argument(CONFIG_FLAG, metavar="FILE", help=translate(_CONFIG_HELP, variable=CONFIG_VARIABLE))
 
 
 def add_setting_flags(parser: argparse.ArgumentParser) -> None:

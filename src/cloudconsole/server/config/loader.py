@@ -32,7 +32,7 @@ def read_settings_file(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ValueError(f"{file}: not UTF-8 text") from None
     if reason:
-        raise ValueError(f"{file} {reason}")
+        raise ValueError(f"{file} {reason.en}")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as problem:

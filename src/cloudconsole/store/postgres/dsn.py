@@ -139,7 +139,7 @@ def _read_password(file: Path) -> str:
         with file.open(encoding="utf-8") as opened:
             reason = reason_for_distrust(os.fstat(opened.fileno()))
             if reason:
-                raise StoreError(f"database_password_file: {file} {reason}")
+                raise StoreError(f"database_password_file: {file} {reason.en}")
             return opened.read().rstrip("\r\n")
     except OSError as problem:
         raise StoreError(f"database_password_file: {file} cannot be read: {problem.strerror}") from problem

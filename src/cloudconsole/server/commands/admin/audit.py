@@ -4,6 +4,7 @@ import argparse
 from datetime import tzinfo
 from typing import Any, Final
 
+from cloudconsole.cli.i18n import translate
 from cloudconsole.operator.audit import (
     ACCESS_COLUMNS,
     CHANGE_COLUMNS,
@@ -15,6 +16,7 @@ from cloudconsole.operator.audit import (
 )
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
+from cloudconsole.server.commands.admin import messages
 from cloudconsole.server.commands.admin.entities import add_limit_argument, print_some
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -23,6 +25,7 @@ from cloudconsole.server.commands.admin.store import (
     reading_transaction,
     store_to_read,
 )
+from cloudconsole.server.commands.i18n import localized
 from cloudconsole.server.config.settings import Settings
 
 _PAGE: Final = 1000
@@ -31,17 +34,17 @@ _PAGE: Final = 1000
 def add_commands(commands: Any) -> None:
     parser = commands.add_parser(
         "audit",
-        help="show who changed what, and who logged in",
-        description="Show changes by operators, newest first; with --access, logins, logouts and rejected logins.",
+        help=translate(messages.AUDIT),
+        description=translate(messages.AUDIT_DESCRIPTION),
         allow_abbrev=False,
     )
-    parser.add_argument("--access", action="store_true", help="show the access audit (logins and logouts) instead")
-    parser.add_argument("--actor", metavar="NAME", help="only by this operator; with --access, of this account")
-    parser.add_argument("--change", metavar="PREFIX", help="only changes or events with this prefix, such as account.")
-    parser.add_argument("--subject", metavar="KEY", help="only changes to the entity with this key")
-    parser.add_argument("--since", metavar="TIME", help="only from this time")
-    parser.add_argument("--until", metavar="TIME", help="only before this time")
-    parser.add_argument("--after", metavar="ID", type=_entry_id, help="continue after this entry")
+    parser.add_argument("--access", action="store_true", help=translate(messages.ACCESS_FLAG))
+    parser.add_argument("--actor", metavar="NAME", help=translate(messages.ACTOR_FLAG))
+    parser.add_argument("--change", metavar="PREFIX", help=translate(messages.CHANGE_FLAG))
+    parser.add_argument("--subject", metavar="KEY", help=translate(messages.SUBJECT_FLAG))
+    parser.add_argument("--since", metavar="TIME", help=translate(messages.SINCE_FLAG))
+    parser.add_argument("--until", metavar="TIME", help=translate(messages.UNTIL_FLAG))
+    parser.add_argument("--after", metavar="ID", type=_entry_id, help=translate(messages.AFTER_ENTRY_FLAG))
     add_limit_argument(parser)
     add_zone_argument(parser)
     add_store_arguments(parser)
@@ -51,7 +54,7 @@ def add_commands(commands: Any) -> None:
 
 def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.access and arguments.subject is not None:
-        arguments.parser.error("--subject: access audit entries have no subject; use --actor")
+        arguments.parser.error(translate(messages.NO_SUBJECT))
     query = AuditQuery(
         actor=arguments.actor,
         change=arguments.change,
@@ -68,9 +71,17 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     ):
         entries = all_entries(read, tx.connection, query)
         if not (arguments.access or arguments.json):
-            entries = ({**entry, "what": describe_change(entry["before"], entry["after"])} for entry in entries)
+            nothing = translate(messages.NOTHING)
+            entries = (
+                {**entry, "what": describe_change(entry["before"], entry["after"], nothing)} for entry in entries
+            )
         columns = ACCESS_COLUMNS if arguments.access else CHANGE_COLUMNS
-        print_some(entries, list(columns), arguments, lambda entry: entry["id"])
+        print_some(
+            entries,
+            {name: translate(messages.AUDIT_COLUMNS[name]) for name in columns},
+            arguments,
+            lambda entry: entry["id"],
+        )
 
 
 def _moment(flag: str, text: str | None, zone: tzinfo) -> int | None:
@@ -79,10 +90,11 @@ def _moment(flag: str, text: str | None, zone: tzinfo) -> int | None:
     try:
         return seconds_of(text, zone)
     except ValueError as problem:
-        raise OperatorError(f"{flag}: {problem}") from None
+        reason = localized(problem.args[0])
+        raise OperatorError(translate(messages.PROBLEM, field=flag, problem=reason)) from None
 
 
 def _entry_id(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise argparse.ArgumentTypeError("must be the id of an entry")
+        raise argparse.ArgumentTypeError(translate(messages.ENTRY_ID))
     return int(text)

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import output
+from cloudconsole.cli.i18n import translate
 from cloudconsole.operator.audit import BACKUP, record_copy
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance.backup import StagedRestore, restore, stage_restore, write_backup
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import os_user_name
+from cloudconsole.server.commands.admin import messages, transfer_messages
 from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store
+from cloudconsole.server.commands.i18n import localized
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.text_escaping import escape
 from cloudconsole.store.base import DATABASE_NAMES, Store
@@ -40,15 +43,15 @@ def record_in_audit_log(store: Store, change: str, subject: str, after: Record |
     """Record a finished copy in the audit log; only warn on failure, since the copy exists."""
     problem = record_copy(store, change, subject, after, actor=os_user_name(), now=now())
     if problem is not None:
-        sys.stderr.write(f"cloudconsole: {change} finished but not recorded in the audit log: {escape(problem)}\n")
+        text = translate(transfer_messages.NOT_RECORDED, change=change, problem=escape(localized(problem)))
+        sys.stderr.write(f"cloudconsole: {text}\n")
 
 
 def how_to_back_up(settings: Settings, file: str) -> str:
     from cloudconsole.store.postgres.dsn import backup_command
 
-    return (
-        f"back up {settings.store} with PostgreSQL tools; the file contains secrets: "
-        f"umask 077; {backup_command(_address(settings), file)}"
+    return translate(
+        transfer_messages.HOW_TO_BACK_UP, store=settings.store, command=backup_command(_address(settings), file)
     )
 
 
@@ -57,14 +60,13 @@ def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
 
     address = _address(settings)
     is_hidden = holds_password(address.given) and address.password_file is None
-    hidden = "; pass the password, not shown here, to all three in PGPASSWORD or PGPASSFILE" if is_hidden else ""
+    hidden = translate(transfer_messages.HIDDEN_PASSWORD) if is_hidden else ""
     same = _same_store(address, arguments.config)
-    return (
-        f"restore {settings.store} with PostgreSQL tools while nothing serves it, then migrate the tables and end the "
-        f"restored sessions{hidden}: "
+    command = (
         f"{restore_command(address, str(arguments.file))} && "
         f"cloudconsole admin migrate{same} && cloudconsole admin end-sessions{same}"
     )
+    return translate(transfer_messages.HOW_TO_RESTORE, store=settings.store, hidden=hidden, command=command)
 
 
 def _address(settings: Settings) -> "Dsn":
@@ -88,29 +90,27 @@ def _same_store(address: "Dsn", config: str | None) -> str:
 def add_commands(subparsers: Any) -> None:
     backing_up = subparsers.add_parser(
         "backup",
-        help="write the store to one file",
-        description="Write a consistent snapshot of the store to one file, even while it is being served. "
-        "The file contains secrets: keep it private.",
+        help=translate(transfer_messages.BACKUP),
+        description=translate(transfer_messages.BACKUP_DESCRIPTION),
         allow_abbrev=False,
     )
-    backing_up.add_argument("file", metavar="FILE", help="file to write")
-    backing_up.add_argument("--force", action="store_true", help="overwrite an existing file")
+    backing_up.add_argument("file", metavar="FILE", help=translate(transfer_messages.BACKUP_FILE))
+    backing_up.add_argument("--force", action="store_true", help=translate(transfer_messages.BACKUP_FORCE))
     backing_up.set_defaults(admin_command=_back_up)
     restoring = subparsers.add_parser(
         "restore",
-        help="replace the store with a backup",
-        description="Replace the store with a backup, even while it is being served. Later data is lost except for "
-        "the audit logs, and all sessions end.",
+        help=translate(transfer_messages.RESTORE),
+        description=translate(transfer_messages.RESTORE_DESCRIPTION),
         allow_abbrev=False,
     )
-    restoring.add_argument("file", metavar="FILE", type=Path, help="backup to restore")
-    restoring.add_argument("--to", metavar="DIR", type=Path, help="create a new store in this empty directory instead")
+    restoring.add_argument("file", metavar="FILE", type=Path, help=translate(transfer_messages.RESTORE_FILE))
+    restoring.add_argument("--to", metavar="DIR", type=Path, help=translate(transfer_messages.TO_FLAG))
     restoring.add_argument(
         "--keep-sessions",
         action="store_true",
-        help="keep the backup's sessions valid, including those ended since",
+        help=translate(transfer_messages.KEEP_SESSIONS_FLAG),
     )
-    restoring.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    restoring.add_argument("--yes", action="store_true", help=translate(transfer_messages.YES_FLAG))
     restoring.set_defaults(admin_command=_restore)
     for parser in (backing_up, restoring):
         add_store_arguments(parser)
@@ -119,7 +119,7 @@ def add_commands(subparsers: Any) -> None:
 
 def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     if parse_stream(arguments.file) is not None:
-        raise OperatorError(f"{arguments.file}: a backup can only be written to a file: pass a file name")
+        raise OperatorError(translate(transfer_messages.BACKUP_TO_STREAM, file=arguments.file))
     if settings.database is not None:
         raise OperatorError(how_to_back_up(settings, arguments.file))
     require_store(settings)
@@ -130,8 +130,8 @@ def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
         return
-    output.print_line(f"wrote {file}: the store as of {manifest.made_at}, {size} bytes, verified")
-    output.print_line("it contains password hashes and keys: protect it like the store itself")
+    output.print_line(translate(transfer_messages.BACKED_UP, file=file, time=manifest.made_at, size=size))
+    output.print_line(translate(transfer_messages.BACKUP_IS_SECRET))
 
 
 def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -139,7 +139,7 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
         raise OperatorError(how_to_restore(settings, arguments))
     directory: Path = arguments.to or settings.data
     if arguments.to and directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise OperatorError(f"--to: {directory} is not an empty directory: choose an empty or new one")
+        raise OperatorError(translate(transfer_messages.NOT_EMPTY, directory=directory))
     store_exists = any(database_file(directory, part).exists() for part in DATABASE_NAMES)
     with stage_restore(arguments.file, directory) as backup:
         if store_exists and not arguments.yes:
@@ -157,27 +157,29 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
         about = {"store": str(directory.resolve()), "made_at": made_at, **backup.row_counts}
         output.print_json({**about, "sessions_ended": sessions_ended, "audit_entries_retained": audit_entries_retained})
         return
-    output.print_line(f"restored {directory.resolve()} to the store as of {made_at}: {_contents(backup)}")
+    output.print_line(
+        translate(transfer_messages.RESTORED, directory=directory.resolve(), time=made_at, contents=_contents(backup))
+    )
     if audit_entries_retained:
-        output.print_line(f"audit log entries retained that are not in the backup: {audit_entries_retained}")
+        output.print_line(translate(transfer_messages.ENTRIES_RETAINED, count=audit_entries_retained))
     if sessions_ended:
-        output.print_line("all sessions ended: everyone has to log in again")
+        output.print_line(translate(transfer_messages.SESSIONS_ENDED))
 
 
 def _confirm(backup: StagedRestore, directory: Path, *, keep_sessions: bool) -> None:
     if not sys.stdin.isatty():
-        raise OperatorError(f"this replaces all data in {directory}: pass --yes or run on a terminal")
-    sessions = "the backup's sessions become valid again" if keep_sessions else "all sessions end"
+        raise OperatorError(translate(transfer_messages.MUST_CONFIRM, directory=directory))
+    sessions = translate(transfer_messages.SESSIONS_KEPT if keep_sessions else transfer_messages.SESSIONS_END)
     # Not on standard output, which may be JSON.
-    sys.stderr.write(
-        f"Backup of {backup.manifest.made_at}: {_contents(backup)}.\n"
-        f"It replaces all data in {directory.resolve()}; {sessions}.\n"
-        "Type yes to continue: "
-    )
+    question = {"time": backup.manifest.made_at, "contents": _contents(backup), "directory": directory.resolve()}
+    sys.stderr.write(translate(transfer_messages.CONFIRM, **question, sessions=sessions))
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() != "yes":
-        raise OperatorError("nothing was changed")
+        raise OperatorError(translate(transfer_messages.NOTHING_CHANGED))
 
 
 def _contents(backup: StagedRestore) -> str:
-    return ", ".join(f"{count} {table}" for table, count in backup.row_counts.items())
+    counted = backup.row_counts.items()
+    return translate(messages.COMMA).join(
+        translate(transfer_messages.CONTENTS[table], count=count) for table, count in counted
+    )

@@ -11,10 +11,12 @@ from typing import Any, BinaryIO
 
 from sqlalchemy import Engine
 
+from cloudconsole.cli.i18n import translate
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.bulk_import import ImportCounts, RestoredDuringImport, import_resources
-from cloudconsole.operator.errors import CloudFileError, FileProblem, OperatorError
+from cloudconsole.operator.errors import CloudFileError, FileProblem, OperatorError, cannot_read
 from cloudconsole.operator.transaction import os_user_name
+from cloudconsole.server.commands.admin import messages, transfer_messages
 from cloudconsole.server.commands.admin.progress import show_progress
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -42,17 +44,16 @@ MAX_INVALID_LINES = 100
 def add_commands(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "import",
-        help="add resources from a file of JSON lines",
-        description="Add resources from a file of JSON lines. Resources that already exist unchanged are skipped, "
-        "so after an interruption the same command continues.",
+        help=translate(transfer_messages.IMPORT),
+        description=translate(transfer_messages.IMPORT_DESCRIPTION),
         allow_abbrev=False,
     )
-    parser.add_argument("file", metavar="FILE", help="file with one resource per line; - for standard input")
-    parser.add_argument("--force", action="store_true", help="let tenants exceed their quotas")
+    parser.add_argument("file", metavar="FILE", help=translate(transfer_messages.IMPORT_FILE))
+    parser.add_argument("--force", action="store_true", help=translate(transfer_messages.IMPORT_FORCE))
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help=f"import into a copy of the store and list up to {MAX_INVALID_LINES} invalid lines; change nothing",
+        help=translate(transfer_messages.IMPORT_DRY_RUN, limit=MAX_INVALID_LINES),
     )
     add_zone_argument(parser)
     add_store_arguments(parser)
@@ -109,25 +110,26 @@ def _report(
 
 
 def _summary(tally: ImportCounts, invalid_lines: list[int], *, is_complete: bool) -> str:
-    text = f"resources: {tally.added} added, {tally.passed} already there\n"
+    text = f"{translate(transfer_messages.IMPORTED, added=tally.added, existing=tally.passed)}\n"
     if is_complete:
         return text
     if invalid_lines:
-        before = "all lines before it are imported" if tally.lines else "nothing was added"
-        return f"{text}stopped at line {invalid_lines[0]}: {before}; fix it and run the command again to continue\n"
+        stopped = transfer_messages.STOPPED_AT_LINE if tally.lines else transfer_messages.STOPPED_AT_FIRST_LINE
+        return f"{text}{translate(stopped, line=invalid_lines[0])}\n"
     if tally.lines:
-        return f"{text}stopped after importing {tally.lines} lines: run the command again to continue\n"
-    return f"{text}stopped before anything was added: run the command again\n"
+        return f"{text}{translate(transfer_messages.STOPPED_AFTER, lines=tally.lines)}\n"
+    return f"{text}{translate(transfer_messages.STOPPED_BEFORE)}\n"
 
 
 def _dry_run_summary(tally: ImportCounts, invalid_lines: list[int], *, is_complete: bool) -> str:
-    text = f"resources: {tally.added} would be added, {tally.passed} already there\n"
+    lines = [translate(transfer_messages.WOULD_IMPORT, added=tally.added, existing=tally.passed)]
     if invalid_lines:
-        listed = f"the first {MAX_INVALID_LINES}" if len(invalid_lines) == MAX_INVALID_LINES else len(invalid_lines)
-        text += f"invalid lines: {listed}; an import would stop at line {invalid_lines[0]}\n"
+        are_all = len(invalid_lines) < MAX_INVALID_LINES
+        listed = transfer_messages.INVALID_LINES if are_all else transfer_messages.FIRST_INVALID_LINES
+        lines.append(translate(listed, count=len(invalid_lines), line=invalid_lines[0]))
     elif not is_complete:
-        text += "interrupted\n"
-    return f"{text}dry run: nothing was changed\n"
+        lines.append(translate(transfer_messages.INTERRUPTED))
+    return "".join(f"{line}\n" for line in (*lines, translate(messages.NOT_CHANGED)))
 
 
 @contextmanager
@@ -138,7 +140,7 @@ def _source(file: str) -> Iterator[BinaryIO]:
     try:
         opened_file = Path(file).open("rb")  # noqa: SIM115 - later errors must not be reported as a failure to open
     except OSError as error:
-        raise OperatorError(f"{file} cannot be read: {error.strerror}") from error
+        raise OperatorError(cannot_read(file, error)) from error
     with opened_file:
         yield opened_file
 

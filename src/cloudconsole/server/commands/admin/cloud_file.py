@@ -11,12 +11,16 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from cloudconsole.cli import output
+from cloudconsole.cli.i18n import current_language, translate
 from cloudconsole.operator.cloud_file.dumper import dump
 from cloudconsole.operator.cloud_file.loader import Summary, apply_cloud_file, read_cloud, read_cloud_file
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.maintenance.backup import atomic_output, reject_output_file
 from cloudconsole.operator.new_and_existing_names import stored_names
 from cloudconsole.operator.transaction import os_user_name
+from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.names import NOTHING_TO_CHANGE
+from cloudconsole.server.commands.admin import messages, transfer_messages
 from cloudconsole.server.commands.admin.backup import STANDARD_STREAM, parse_stream, record_in_audit_log
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -26,6 +30,7 @@ from cloudconsole.server.commands.admin.store import (
     store_to_read,
     wait_for_replicas,
 )
+from cloudconsole.server.commands.i18n import localized
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import SqliteStore
 
@@ -35,26 +40,24 @@ _STANDARD_INPUT: Final = (STANDARD_STREAM, "/dev/stdin")
 def add_commands(commands: Any) -> None:
     loading = commands.add_parser(
         "load",
-        help="make the store match a cloud file",
-        description="Make the store match a cloud file, in one transaction. Entities not in the file are removed.",
+        help=translate(transfer_messages.LOAD),
+        description=translate(transfer_messages.LOAD_DESCRIPTION),
         allow_abbrev=False,
     )
-    loading.add_argument("file", metavar="FILE", help="cloud file (YAML); - for standard input")
-    loading.add_argument("--dry-run", action="store_true", help="show what would change; change nothing")
-    loading.add_argument(
-        "--force", action="store_true", help="allow exceeded quotas, and a store without an operator who can log in"
-    )
+    loading.add_argument("file", metavar="FILE", help=translate(transfer_messages.LOAD_FILE))
+    loading.add_argument("--dry-run", action="store_true", help=translate(messages.DRY_RUN_FLAG))
+    loading.add_argument("--force", action="store_true", help=translate(transfer_messages.LOAD_FORCE))
     add_zone_argument(loading)
     add_json_argument(loading)
     loading.set_defaults(admin_command=_load)
     dumping = commands.add_parser(
         "dump",
-        help="write the store as a cloud file",
-        description="Write the store, password hashes included, as a cloud file that load accepts.",
+        help=translate(transfer_messages.DUMP),
+        description=translate(transfer_messages.DUMP_DESCRIPTION),
         allow_abbrev=False,
     )
     dumping.add_argument(
-        "file", metavar="FILE", nargs="?", default=STANDARD_STREAM, help="file to write (default: -, standard output)"
+        "file", metavar="FILE", nargs="?", default=STANDARD_STREAM, help=translate(transfer_messages.DUMP_FILE)
     )
     dumping.set_defaults(admin_command=_dump)
     for command in (loading, dumping):
@@ -113,11 +116,18 @@ def _apply(
 
 
 def _lines(summary: Summary, created: str | None, *, dry_run: bool) -> Iterator[str]:
-    yield from str(summary).splitlines()
+    for table, counts in summary.counts.items():
+        changes = [
+            translate(transfer_messages.COUNTS[word], count=count) for word, count in counts._asdict().items() if count
+        ]
+        label = localized(label_of(f"load.{table}")) if current_language() == "zh" else table
+        yield translate(messages.PROBLEM, field=label, problem=translate(messages.COMMA).join(changes))
+    if not summary.changed:
+        yield translate(NOTHING_TO_CHANGE)
     if dry_run and summary.changed:
-        yield "dry run: nothing was changed"
+        yield translate(messages.NOT_CHANGED)
     elif created is not None:
-        yield f"created a new store in {created}"
+        yield translate(transfer_messages.NEW_STORE, location=created)
 
 
 def _dump(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -7,32 +7,39 @@ from typing import Any, get_args
 
 from cloudconsole.backends.costs.export import ExportColumns, export_month, recorded_tenants
 from cloudconsole.cli import stdout
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.messages import COMMAND, COMMANDS
+from cloudconsole.operator.entities.references import not_found
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.server.commands.admin import transfer_messages
 from cloudconsole.server.commands.admin.store import add_store_arguments, now, require_store
+from cloudconsole.server.commands.i18n import argument_error
 from cloudconsole.server.config.settings import SETTINGS, Settings
 from cloudconsole.spec.csv_lines import csv_line
 from cloudconsole.spec.extensions import MONTH, ExportFormat
 
 
 def add_commands(commands: Any) -> None:
-    costs = commands.add_parser("costs", help="export the costs of a month", allow_abbrev=False)
-    verbs = costs.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    costs = commands.add_parser("costs", help=translate(transfer_messages.COSTS), allow_abbrev=False)
+    verbs = costs.add_subparsers(title=translate(COMMANDS), metavar=translate(COMMAND), required=True)
     parser = verbs.add_parser(
         "export",
-        help="print the costs of a month",
-        description="Print what each resource has cost in a month, up to now, as FOCUS 1.2 (FinOps Open Cost and Usage "
-        "Specification) or as CSV.",
+        help=translate(transfer_messages.EXPORT),
+        description=translate(transfer_messages.EXPORT_DESCRIPTION),
         allow_abbrev=False,
     )
-    parser.add_argument("--month", metavar="YYYY-MM", type=_month, required=True, help="the month, such as 2026-10")
-    parser.add_argument("--tenant", metavar="NAME", help="only this tenant (default: all, including removed tenants)")
-    parser.add_argument("--format", choices=get_args(ExportFormat), default="focus", help="columns (default: focus)")
+    parser.add_argument(
+        "--month", metavar="YYYY-MM", type=_month, required=True, help=translate(transfer_messages.MONTH_FLAG)
+    )
+    parser.add_argument("--tenant", metavar="NAME", help=translate(transfer_messages.TENANT_FLAG))
+    parser.add_argument(
+        "--format", choices=get_args(ExportFormat), default="focus", help=translate(transfer_messages.FORMAT_FLAG)
+    )
     parser.add_argument(
         "--provider",
         metavar="NAME",
         type=_provider,
-        help="provider, publisher and issuer of invoices in FOCUS (default: from the settings, else "
-        f"{SETTINGS['provider'].default})",
+        help=translate(transfer_messages.PROVIDER_FLAG, default=SETTINGS["provider"].default),
     )
     add_store_arguments(parser)
     parser.set_defaults(admin_command=_export)
@@ -40,7 +47,7 @@ def add_commands(commands: Any) -> None:
 
 def _month(text: str) -> tuple[int, int]:
     if not re.search(MONTH, text):
-        raise argparse.ArgumentTypeError("must be a month such as 2026-10")
+        raise argparse.ArgumentTypeError(translate(transfer_messages.MUST_BE_MONTH))
     return int(text[:4]), int(text[5:])
 
 
@@ -48,7 +55,7 @@ def _provider(text: str) -> str:
     try:
         return str(SETTINGS["provider"].kind.from_text(text))
     except ValueError as problem:
-        raise argparse.ArgumentTypeError(str(problem)) from None
+        raise argument_error(problem) from None
 
 
 def _export(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -62,7 +69,7 @@ def _export(arguments: argparse.Namespace, settings: Settings) -> None:
             async with reader.snapshot() as snapshot:
                 tenants = await recorded_tenants(snapshot, arguments.tenant)
                 if arguments.tenant is not None and not tenants:
-                    raise OperatorError(f"there is no tenant {arguments.tenant}")
+                    raise OperatorError(not_found("tenant", arguments.tenant))
                 stdout.write(csv_line(columns.names))
                 async for row in export_month(snapshot, arguments.month, tenants, now(), settings.zone):
                     stdout.write(csv_line(columns.values(row)))

@@ -12,17 +12,20 @@ from typing import Any, Final, TypeVar
 
 from cloudconsole.cli import output, stdout
 from cloudconsole.cli.argument_parser import Parser
-from cloudconsole.cli.i18n import sentence
+from cloudconsole.cli.i18n import sentence, translate
+from cloudconsole.cli.messages import COMMANDS
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, PRICES, RESOURCES, ChangeResult, EntityType
-from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.entities.fields_and_filters import InputField
 from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.entities.prices import KEY_FORM
-from cloudconsole.operator.errors import OperatorError, Path, ValidationError, format_path
+from cloudconsole.operator.errors import OperatorError, Path, ValidationError, cannot_read, format_path
 from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.commands.admin import accounts
+from cloudconsole.server.admin_ui.names import NOTHING_TO_CHANGE
+from cloudconsole.server.commands.admin import accounts, messages
+from cloudconsole.server.commands.admin.entity_texts import PAST, entity_name, entity_plural, headings_of, result
+from cloudconsole.server.commands.admin.field_helps import help_of
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
@@ -32,8 +35,10 @@ from cloudconsole.server.commands.admin.store import (
     store_to_read,
     writing_transaction,
 )
+from cloudconsole.server.commands.i18n import argument_error, joined, localized
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text_escaping import escape
 from cloudconsole.store.passwords import hash_password
 
@@ -58,11 +63,11 @@ def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[InputField], *, 
             more |= {"type": _json, "metavar": "JSON|@FILE"}
         else:
             more |= {"metavar": given.name.upper()}
-        parser.add_argument(flag_of(given.name), help=given.help, **more)
+        parser.add_argument(flag_of(given.name), help=help_of(given.help), **more)
 
 
 def at_least_one(inputs: Iterable[InputField]) -> str:
-    return f"specify at least one of {', '.join(flag_of(given.name) for given in inputs)}"
+    return translate(messages.AT_LEAST_ONE, flags=", ".join(flag_of(given.name) for given in inputs))
 
 
 def values_of(arguments: argparse.Namespace, inputs: Iterable[InputField]) -> dict[str, Any]:
@@ -81,14 +86,15 @@ def as_typed(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise OperatorError("; ".join(_message(names, path, message) for path, message in error.errors)) from None
+        raise OperatorError(joined(_message(names, path, message) for path, message in error.errors)) from None
 
 
 def _message(names: Mapping[str, str], path: Path, message: str) -> str:
     field, *inner = path
-    if field not in names:
-        return f"{format_path(path)}: {message}"
-    return ": ".join(part for part in (names[str(field)], format_path(tuple(inner)), message) if part)
+    where = format_path(path)
+    if field in names:
+        where = ": ".join(part for part in (names[str(field)], format_path(tuple(inner))) if part)
+    return translate(messages.PROBLEM, field=where, problem=localized(message))
 
 
 def _number(text: str) -> int:
@@ -100,11 +106,10 @@ def _switch(text: str) -> bool:
 
 
 def _parse(parser: Callable[[str], Value], text: str) -> Value:
-    """Parse the text; convert the error, since argparse prints only the message of its own error type."""
     try:
         return parser(text)
     except ValueError as problem:
-        raise argparse.ArgumentTypeError(str(problem)) from None
+        raise argument_error(problem) from None
 
 
 def _json(text: str) -> Any:
@@ -113,9 +118,9 @@ def _json(text: str) -> Any:
         content = FilePath(text[1:]).read_bytes() if text.startswith("@") else text.encode()
         return parse_json(content)
     except OSError as problem:
-        raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {problem.strerror}") from None
+        raise argparse.ArgumentTypeError(localized(cannot_read(text[1:], problem))) from None
     except ValueError:
-        raise argparse.ArgumentTypeError("must be JSON, or @FILE with JSON in the file") from None
+        raise argparse.ArgumentTypeError(translate(messages.NOT_JSON)) from None
 
 
 _PAGE: Final = 1000
@@ -139,7 +144,7 @@ def change(
             )
         with writing_transaction(engine, settings, force=getattr(arguments, "force", False)) as tx:
             done = _apply(tx, entity, verb, values, arguments)
-    print_done(entity, done, PAST_TENSE[verb], as_json=arguments.json)
+    print_done(entity, done, PAST[verb], as_json=arguments.json)
 
 
 def _argument_names(entity: EntityType, inputs: tuple[InputField, ...]) -> dict[str, str]:
@@ -168,11 +173,11 @@ def _key_value(entity: EntityType, key: str | None) -> dict[str, Any]:
     return {entity.key: int(key) if is_number and key.isdecimal() else key}
 
 
-def print_done(entity: EntityType, done: ChangeResult, past: str, *, as_json: bool) -> None:
+def print_done(entity: EntityType, done: ChangeResult, past: Text, *, as_json: bool) -> None:
     if as_json:
         output.print_json(done.before if done.after is None else done.after)
     else:
-        output.print_line(f"{entity.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
+        output.print_line(result(entity, done.subject, past if done.changed else NOTHING_TO_CHANGE))
 
 
 def show(entity: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
@@ -181,7 +186,8 @@ def show(entity: EntityType, arguments: argparse.Namespace, settings: Settings) 
     if arguments.json:
         output.print_json(record)
     else:
-        output.print_record(record)
+        headings = headings_of(entity, record)
+        output.print_record({headings[name]: value for name, value in record.items()})
 
 
 def list_them(entity: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
@@ -194,7 +200,7 @@ def list_them(entity: EntityType, arguments: argparse.Namespace, settings: Setti
         as_typed({name: f"--{name}" for name in (*names, "sort")}),
     ):
         records = _all(entity, tx, filters, arguments.after, _order_in(entity, arguments))
-        print_some(records, columns, arguments, entity.key_of)
+        print_some(records, headings_of(entity, columns), arguments, entity.key_of)
 
 
 def _order_in(entity: EntityType, arguments: argparse.Namespace) -> Order:
@@ -216,18 +222,20 @@ def add_limit_argument(parser: argparse.ArgumentParser) -> None:
         "--limit",
         metavar="N",
         type=_limit,
-        help=f"print at most N (default: {output.ON_A_TERMINAL} on a terminal, otherwise all)",
+        help=translate(messages.LIMIT_FLAG, limit=output.ON_A_TERMINAL),
     )
 
 
 def _limit(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) == 0:
-        raise argparse.ArgumentTypeError("must be a positive whole number")
+        raise argparse.ArgumentTypeError(translate(messages.POSITIVE_NUMBER))
     return int(text)
 
 
-def print_some(records: Iterator[Record], columns: list[str], arguments: argparse.Namespace, key_of: Any) -> None:
-    """Print records up to the limit; if there are more, say on standard error how to continue."""
+def print_some(
+    records: Iterator[Record], headings: Mapping[str, str], arguments: argparse.Namespace, key_of: Any
+) -> None:
+    """Print the fields that have a heading, up to the limit of records; say on standard error how to continue."""
     limit = arguments.limit
     if limit is None and output.is_terminal() and not arguments.json:
         limit = output.ON_A_TERMINAL
@@ -243,38 +251,26 @@ def print_some(records: Iterator[Record], columns: list[str], arguments: argpars
     if arguments.json:
         output.print_json_lines(limited())
     else:
-        output.print_records(columns, limited())
+        output.print_records(headings, limited())
     if limit is not None and last and next(records, None) is not None:
         stdout.flush()
-        sys.stderr.write(f"more results: continue with --after {escape(str(key_of(last[0])))}\n")
-
-
-_PURPOSES: Final = {
-    "add": "add one",
-    "change": "change fields of one",
-    "disable": "disable one",
-    "enable": "enable one again",
-    "end": "end one",
-    "reset": "reset to the defaults",
-    "remove": "remove one",
-    "show": "show one",
-    "list": "list all",
-}
+        sys.stderr.write(f"{translate(messages.MORE_RESULTS, key=escape(str(key_of(last[0]))))}\n")
 
 
 def add_commands(commands: Any) -> None:
     for entity in ENTITY_TYPES:
         extra = accounts.VERBS if entity is ACCOUNTS else ()
-        purpose = f"{entity.plural}: {', '.join((*entity.verbs, *extra))}"
+        verbs = ", ".join((*entity.verbs, *extra))
+        purpose = translate(messages.GROUP, entities=entity_plural(entity), verbs=verbs)
         parser = commands.add_parser(entity.name, help=purpose, description=sentence(purpose), allow_abbrev=False)
         parser.add_when_called(partial(_add_verbs, entity))
 
 
 def _add_verbs(entity: EntityType, parser: Parser) -> None:
-    group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
+    group = parser.add_subparsers(title=translate(COMMANDS), metavar=translate(messages.VERB), required=True)
     for verb in entity.verbs:
-        purpose = _PURPOSES[verb]
-        description = sentence(f"{entity.plural}: {purpose}")
+        purpose = translate(messages.PURPOSES[verb])
+        description = sentence(translate(messages.GROUP, entities=entity_plural(entity), verbs=purpose))
         command = group.add_parser(verb, help=purpose, description=description, allow_abbrev=False)
         command.add_when_called(partial(_add_arguments, entity, verb))
     if entity is ACCOUNTS:
@@ -314,11 +310,11 @@ def _add_change_arguments(parser: Parser, entity: EntityType, verb: str) -> None
         if entity is RESOURCES:
             parser.elsewhere = {"--ended": "cloudconsole admin resource end"}
     if verb == "end":
-        parser.add_argument("--at", metavar="TIME", help="time of the end (default: now)")
+        parser.add_argument("--at", metavar="TIME", help=translate(messages.END_FLAG))
     if entity is ACCOUNTS and verb == "add":
         add_password_arguments(parser)
     if verb in entity.overridable:
-        parser.add_argument("--force", action="store_true", help="override the rule that rejects this")
+        parser.add_argument("--force", action="store_true", help=translate(messages.FORCE_FLAG))
     add_zone_argument(parser)
     parser.set_defaults(admin_command=partial(change, entity, verb, inputs))
 
@@ -326,19 +322,25 @@ def _add_change_arguments(parser: Parser, entity: EntityType, verb: str) -> None
 def _add_key(parser: argparse.ArgumentParser, entity: EntityType, given: InputField | None = None) -> None:
     """Add the positional key; for a new entity, with the help of its field."""
     metavar = "KEY" if entity is PRICES else entity.key.upper()
-    text = KEY_FORM if entity is PRICES else f"{entity.key} of the {entity.name}"
+    text = translate(messages.PRICE_KEY, form=KEY_FORM) if entity is PRICES else _key_help(entity)
     if given is not None and not given.is_required:
-        parser.add_argument("key", metavar=metavar, nargs="?", help=given.help)
+        parser.add_argument("key", metavar=metavar, nargs="?", help=help_of(given.help))
     else:
-        parser.add_argument("key", metavar=metavar, help=text if given is None else given.help)
+        parser.add_argument("key", metavar=metavar, help=text if given is None else help_of(given.help))
+
+
+def _key_help(entity: EntityType) -> str:
+    (key,) = headings_of(entity, [entity.key]).values()
+    return translate(messages.KEY_OF, key=key, entity=entity_name(entity))
 
 
 def _add_list_arguments(parser: argparse.ArgumentParser, entity: EntityType) -> None:
     for name, criterion in entity.filters().items():
         more: dict[str, Any] = {"action": "store_true"} if criterion.is_switch else {"metavar": name.upper()}
-        parser.add_argument(f"--{name}", dest=f"filter_{name}", help=criterion.help, **more)
+        parser.add_argument(f"--{name}", dest=f"filter_{name}", help=help_of(criterion.help), **more)
     fields = entity.sort_fields()
-    parser.add_argument("--sort", metavar="FIELD", help=f"sort by {' or '.join(fields)} (default: {fields[0]})")
-    parser.add_argument("--descending", action="store_true", help="sort in descending order")
-    parser.add_argument("--after", metavar="KEY", help="continue after this one")
+    sort = translate(messages.SORT_FLAG, fields=translate(messages.OR).join(fields), default=fields[0])
+    parser.add_argument("--sort", metavar="FIELD", help=sort)
+    parser.add_argument("--descending", action="store_true", help=translate(messages.DESCENDING_FLAG))
+    parser.add_argument("--after", metavar="KEY", help=translate(messages.AFTER_FLAG))
     add_limit_argument(parser)

@@ -5,12 +5,15 @@ import re
 from typing import Any, Final
 
 from cloudconsole.cli import output
-from cloudconsole.cli.i18n import sentence
+from cloudconsole.cli.i18n import sentence, translate
+from cloudconsole.cli.messages import COMMANDS
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities.accounts import end_all_sessions
 from cloudconsole.operator.entities.resources import recount
 from cloudconsole.operator.maintenance.retention import MIN_DAYS, RetentionAges, Rule, count, prune, rules
 from cloudconsole.operator.transaction import os_user_name
+from cloudconsole.server.admin_ui.names import NOTHING_TO_CHANGE
+from cloudconsole.server.commands.admin import messages
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -24,11 +27,6 @@ from cloudconsole.server.commands.admin.store import (
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import current_revision
 
-_PRUNABLE: Final = {
-    "ended_resources": "resources that ended more than DAYS ago",
-    "audit": "audit log entries older than DAYS, except those of prune itself",
-    "access_audit": "access audit entries older than DAYS",
-}
 _MAX_DAYS: Final = 9999
 
 
@@ -43,8 +41,8 @@ def add_commands(commands: Any) -> None:
 def _add_recount(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "recount",
-        help="recompute all totals from the resources",
-        description="Recompute all totals from the resources. Run it when doctor reports wrong totals.",
+        help=translate(messages.RECOUNT),
+        description=translate(messages.RECOUNT_DESCRIPTION),
         allow_abbrev=False,
     )
     parser.set_defaults(admin_command=_recount)
@@ -58,24 +56,20 @@ def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"corrected": corrected})
     else:
-        output.print_line(
-            f"{corrected} counter{'' if corrected == 1 else 's'} corrected" if corrected else "nothing to change"
-        )
+        done = messages.COUNTER_CORRECTED if corrected == 1 else messages.COUNTERS_CORRECTED
+        output.print_line(translate(done, count=corrected) if corrected else translate(NOTHING_TO_CHANGE))
 
 
 def _add_prune(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "prune",
-        help="remove ended resources, old log entries and expired sessions",
-        description="Remove data that is no longer needed, even while the console is being served: expired sessions, "
-        "outdated failed logins and observed resources and, if an age is given, ended resources and log entries. "
-        "No reported figure changes.",
+        help=translate(messages.PRUNE),
+        description=translate(messages.PRUNE_DESCRIPTION),
         allow_abbrev=False,
     )
-    for name, purpose in _PRUNABLE.items():
-        flag = f"--{name.replace('_', '-')}"
-        parser.add_argument(flag, metavar="DAYS", type=_days, help=f"remove {purpose}, such as 400d (default: none)")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be removed; remove nothing")
+    for name, purpose in messages.PRUNABLE.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar="DAYS", type=_days, help=translate(purpose))
+    parser.add_argument("--dry-run", action="store_true", help=translate(messages.PRUNE_DRY_RUN))
     add_store_arguments(parser)
     add_json_argument(parser)
     parser.set_defaults(admin_command=_prune)
@@ -83,13 +77,13 @@ def _add_prune(subparsers: Any) -> None:
 
 def _days(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,6}d", text) or not MIN_DAYS <= int(text[:-1]) <= _MAX_DAYS:
-        raise argparse.ArgumentTypeError(f"must be a number of days from {MIN_DAYS}d to {_MAX_DAYS}d, such as 400d")
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_DAYS, least=MIN_DAYS, most=_MAX_DAYS))
     return int(text[:-1])
 
 
 def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
     require_store(settings)
-    ages = RetentionAges(**{name: getattr(arguments, name) for name in _PRUNABLE})
+    ages = RetentionAges(**{name: getattr(arguments, name) for name in messages.PRUNABLE})
     chosen = rules(ages, now=now(), session_idle=settings.session_idle)
     store = settings.store
     if arguments.dry_run:
@@ -112,23 +106,22 @@ def _report(arguments: argparse.Namespace, chosen: list[Rule], counts: dict[str,
         }
         output.print_json({"removed": removed, "dry_run": arguments.dry_run})
         return
-    verb = "would be removed" if arguments.dry_run else "removed"
+    line = messages.WOULD_PRUNE if arguments.dry_run else messages.PRUNED
     for rule in chosen:
         name = rule.table.name
         if counts[name]:
-            output.print_line(f"{name}: {counts[name]} {verb}, from before {format_utc(rule.before)}")
+            output.print_line(translate(line, table=name, count=counts[name], time=format_utc(rule.before)))
     if not any(counts.values()):
-        output.print_line("nothing to remove")
+        output.print_line(translate(messages.NOTHING_TO_REMOVE))
     elif arguments.dry_run:
-        output.print_line("dry run: nothing was changed")
+        output.print_line(translate(messages.NOT_CHANGED))
 
 
 def _add_end_sessions(commands: Any) -> None:
     parser = commands.add_parser(
         "end-sessions",
-        help="log everyone out",
-        description="End all sessions, including those of operators. Run it after restoring an earlier state of the "
-        "database, which makes ended sessions valid again. For one account: cloudconsole admin account end-sessions.",
+        help=translate(messages.END_SESSIONS),
+        description=translate(messages.END_SESSIONS_DESCRIPTION),
         allow_abbrev=False,
     )
     add_store_arguments(parser)
@@ -147,15 +140,14 @@ def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"sessions": ended})
     else:
-        output.print_line(f"all sessions ended ({ended}): everyone has to log in again")
+        output.print_line(translate(messages.ALL_SESSIONS_ENDED, count=ended))
 
 
 def _add_migrate(commands: Any) -> None:
     parser = commands.add_parser(
         "migrate",
-        help="create or migrate the store's tables",
-        description="Create or migrate the store's tables. PostgreSQL stores are migrated only by this command: run "
-        "it once before starting replicas of a new version. Concurrent runs are safe.",
+        help=translate(messages.MIGRATE),
+        description=translate(messages.MIGRATE_DESCRIPTION),
         allow_abbrev=False,
     )
     add_store_arguments(parser)
@@ -172,19 +164,17 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"store": settings.store.location, "revision": revision})
     else:
-        output.print_line(f"the tables of {settings.store} are up to date (revision {revision})")
+        output.print_line(translate(messages.MIGRATED, store=settings.store, revision=revision))
 
 
 def _add_token_keys(subparsers: Any) -> None:
-    purpose = "keys that encrypt stored Keystone tokens: rotate"
+    purpose = translate(messages.TOKEN_KEYS)
     parser = subparsers.add_parser("token-keys", help=purpose, description=sentence(purpose), allow_abbrev=False)
-    verbs = parser.add_subparsers(title="commands", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(title=translate(COMMANDS), metavar=translate(messages.VERB), required=True)
     rotating = verbs.add_parser(
         "rotate",
-        help="encrypt tokens with a new key from now on",
-        description="Encrypt tokens with a new key from now on; running consoles pick it up within a second. "
-        "The previous key remains valid, older ones are removed: users who logged in before the previous rotation "
-        "have to log in again.",
+        help=translate(messages.ROTATE),
+        description=translate(messages.ROTATE_DESCRIPTION),
         allow_abbrev=False,
     )
     rotating.set_defaults(admin_command=_rotate)
@@ -203,4 +193,4 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"file": str(file), "keys": len(read_keys(file))})
     else:
-        output.print_line(f"{file}: tokens are now encrypted with a new key; the previous key stays valid")
+        output.print_line(translate(messages.ROTATED, file=file))

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import output
+from cloudconsole.cli.i18n import translate
 from cloudconsole.operator.transaction import os_user_name
+from cloudconsole.server.commands.admin import messages, transfer_messages
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.progress import showing_rows
-from cloudconsole.server.commands.admin.store import add_json_argument, now
+from cloudconsole.server.commands.admin.store import add_directory_arguments, add_json_argument, now
+from cloudconsole.server.commands.i18n import argument_error
 from cloudconsole.server.commands.passwords import warn_password_in_arguments
-from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.config.types import DATABASE
 from cloudconsole.store.base import StoreError
@@ -25,20 +27,19 @@ if TYPE_CHECKING:
 def add_commands(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "copy-to",
-        help="copy the embedded store to a PostgreSQL database",
-        description="Copy the embedded store, sessions included, to an empty PostgreSQL database in one transaction, "
-        "and compare the two row by row. Stop cloudconsole serve first; afterwards serve the database.",
+        help=translate(transfer_messages.COPY_TO),
+        description=translate(transfer_messages.COPY_TO_DESCRIPTION),
         allow_abbrev=False,
     )
-    parser.add_argument("address", metavar="ADDRESS", type=_address, help=f"target: {DATABASE.requirement}")
-    parser.add_argument("--password-file", metavar="FILE", type=Path, help="file with the database password")
+    target = translate(transfer_messages.TARGET_ARGUMENT, example=DATABASE.example)
+    parser.add_argument("address", metavar="ADDRESS", type=_address, help=target)
+    parser.add_argument("--password-file", metavar="FILE", type=Path, help=translate(messages.DATABASE_PASSWORD_FLAG))
     parser.add_argument(
         "--while-served",
         action="store_true",
-        help="copy even while the store is being served; later changes are not copied",
+        help=translate(transfer_messages.WHILE_SERVED_FLAG),
     )
-    add_config_flag(parser)
-    parser.add_argument("--data", metavar="DIR", help="data directory (default: from the settings, else data)")
+    add_directory_arguments(parser)
     add_json_argument(parser)
     parser.set_defaults(admin_command=_copy_to)
 
@@ -47,7 +48,7 @@ def _address(text: str) -> str:
     try:
         return str(DATABASE.from_text(text))
     except ValueError as problem:
-        raise argparse.ArgumentTypeError(str(problem)) from None
+        raise argument_error(problem) from None
 
 
 def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -59,7 +60,7 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     warn_password_in_arguments(arguments.address)
     store = SqliteStore(settings.data)
     if not store.exists():
-        raise StoreError(f"no store in {settings.data}: pass its directory with --data")
+        raise StoreError(translate(messages.NO_STORE, directory=settings.data))
     target = PostgresStore(Dsn(arguments.address, arguments.password_file))
     with showing_rows() as show_rows:
         result = copy_to_postgres(
@@ -77,9 +78,8 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
 
 def _report(arguments: argparse.Namespace, store: SqliteStore, location: str, result: "CopyResult") -> None:
     if result.is_behind:
-        sys.stderr.write(
-            f"cloudconsole: {store} was modified after {result.moment}: later changes are not in the copy\n"
-        )
+        behind = translate(transfer_messages.COPY_BEHIND, store=store, time=result.moment)
+        sys.stderr.write(f"cloudconsole: {behind}\n")
     if arguments.json:
         output.print_json(
             {"store": location, "moment": result.moment, "rows": result.rows, "written_since": result.is_behind}
@@ -88,5 +88,5 @@ def _report(arguments: argparse.Namespace, store: SqliteStore, location: str, re
     for table, count in result.rows.items():
         if count:
             output.print_line(f"{table}: {count}")
-    output.print_line(f"copied {store} as of {result.moment} to {location} and compared row by row")
-    output.print_line("to serve it, set the setting database")
+    output.print_line(translate(transfer_messages.COPIED, store=store, time=result.moment, location=location))
+    output.print_line(translate(transfer_messages.SERVE_COPY))

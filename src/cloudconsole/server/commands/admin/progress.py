@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from os import fstat
 from typing import BinaryIO, Protocol
 
+from cloudconsole.cli.i18n import translate
 from cloudconsole.operator.bulk_import import ImportCounts
+from cloudconsole.server.commands.admin import transfer_messages
 
 
 def show_progress(steps: Iterable[ImportCounts], source: BinaryIO) -> Iterator[ImportCounts]:
@@ -23,12 +25,12 @@ def show_progress(steps: Iterable[ImportCounts], source: BinaryIO) -> Iterator[I
         BarColumn(),
         TaskProgressColumn(),
         DownloadColumn(),
-        TextColumn("{task.fields[lines]} lines"),
-        TextColumn("{task.fields[rate]} lines/s"),
+        TextColumn(translate(transfer_messages.PROGRESS_LINES, lines="{task.fields[lines]}")),
+        TextColumn(translate(transfer_messages.PROGRESS_RATE, rate="{task.fields[rate]}")),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("import", total=_size(source), lines=0, rate=0)
+        task = progress.add_task(translate(transfer_messages.PROGRESS_IMPORT), total=_size(source), lines=0, rate=0)
         for tally in steps:
             elapsed = progress.tasks[task].elapsed or 1
             rate = round(tally.lines / elapsed)
@@ -67,11 +69,11 @@ def showing_rows() -> Iterator[Callable[[Rows], None]]:
         BarColumn(),
         TaskProgressColumn(),
         MofNCompleteColumn(),
-        TextColumn("rows, {task.description}"),
+        TextColumn(translate(transfer_messages.PROGRESS_ROWS, step="{task.description}")),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=None)
+        task = progress.add_task(translate(transfer_messages.PROGRESS_STARTING), total=None)
         yield lambda step: progress.update(task, description=step.doing, completed=step.rows, total=step.of)
 
 

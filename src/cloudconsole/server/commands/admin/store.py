@@ -12,6 +12,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.cli import stdout
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
+from cloudconsole.cli.messages import LANG_FLAG
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.errors import CloudFileError, OperatorError, OverridableError
 from cloudconsole.operator.transaction import (
@@ -20,6 +22,8 @@ from cloudconsole.operator.transaction import (
     os_user_name,
     read_only_transaction,
 )
+from cloudconsole.server.commands.admin import messages
+from cloudconsole.server.commands.i18n import localized
 from cloudconsole.server.commands.passwords import warn_password_in_arguments
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.loader import load_settings
@@ -35,22 +39,32 @@ PAGING_MINUTES: Final = 60
 
 
 def add_store_arguments(parser: argparse.ArgumentParser) -> None:
+    add_directory_arguments(parser)
+    parser.add_argument("--database", metavar="ADDRESS", help=translate(messages.DATABASE_FLAG))
+    parser.add_argument("--database-password-file", metavar="FILE", help=translate(messages.DATABASE_PASSWORD_FLAG))
+
+
+def add_directory_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_flag(parser)
-    parser.add_argument("--data", metavar="DIR", help="data directory (default: from the settings, else data)")
-    parser.add_argument("--database", metavar="ADDRESS", help="PostgreSQL database to use instead of a directory")
-    parser.add_argument("--database-password-file", metavar="FILE", help="file with the database password")
+    parser.add_argument("--data", metavar="DIR", help=translate(messages.DATA_FLAG))
+    add_language_argument(parser)
+
+
+def add_language_argument(parser: argparse.ArgumentParser) -> None:
+    # A subcommand's default would override what was given before it.
+    parser.add_argument(FLAG, choices=LANGUAGES, default=argparse.SUPPRESS, help=translate(LANG_FLAG))
 
 
 def add_zone_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-zone",
         metavar="ZONE",
-        help="time zone of times without an offset (default: from the settings, else UTC)",
+        help=translate(messages.TIME_ZONE_FLAG),
     )
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help=translate(messages.JSON_FLAG))
 
 
 def settings_for(arguments: argparse.Namespace) -> Settings:
@@ -59,16 +73,13 @@ def settings_for(arguments: argparse.Namespace) -> Settings:
     settings = load_settings(flags=flags)
     # With --data, a command must not silently act on the configured database.
     if settings.database and flags["data"] and "database" in arguments and not flags["database"]:
-        raise SettingError(
-            "--data: the settings select a PostgreSQL database: remove --data, or use settings without database "
-            "(another --config, no CLOUDCONSOLE_DATABASE)"
-        )
+        raise SettingError(translate(messages.DATA_AND_DATABASE))
     return settings
 
 
 def require_store(settings: Settings) -> None:
     if isinstance(settings.store, SqliteStore) and not settings.store.exists():
-        raise StoreError(f"no store in {settings.data}: pass its directory with --data")
+        raise StoreError(translate(messages.NO_STORE, directory=settings.data))
 
 
 @contextmanager
@@ -128,19 +139,19 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
     try:
         command(arguments, settings)
     except CloudFileError as error:
-        sys.stderr.writelines(f"{escape(line)}\n" for line in str(error).splitlines())
+        sys.stderr.writelines(f"{escape(line)}\n" for line in error.lines(localized))
         return EXIT_FAILED
     except OverridableError as error:
-        return exit_with_error(f"{error}; use --force to override")
+        return exit_with_error(translate(messages.OVERRIDABLE, problem=localized(error.message)))
     except (OperatorError, StoreError) as error:
-        return exit_with_error(str(error))
+        return exit_with_error(localized(*error.args))
     except (DBAPIError, sqlite3.Error) as problem:
         if is_lock_error(problem):
-            return exit_with_error(f"{settings.store} is locked by other writers: try again")
+            return exit_with_error(translate(messages.STORE_LOCKED, store=settings.store))
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return exit_with_error(f"{settings.store} cannot be used: {reason}")
+        return exit_with_error(translate(messages.STORE_UNUSABLE, store=settings.store, reason=reason))
     except UnicodeEncodeError:
-        return exit_with_error("an argument is not UTF-8 text")
+        return exit_with_error(translate(messages.ARGUMENT_NOT_UTF8))
     except OSError as problem:
         if problem.filename is None:
             raise stdout.OutputError(problem) from problem
