@@ -145,6 +145,17 @@ class TestLogin:
         assert done.returncode == 0, done.stderr
         assert "the selected checks passed: MUST: 3 passed, 0 failed, 0 skipped; " in done.stdout
 
+    def test_results_are_also_in_chinese_but_reports_are_not(self, server: RunningServer, tmp_path: Path) -> None:
+        report = tmp_path / "report.json"
+        arguments = ("--only", "session.opens", "--json", str(report))
+        done = conformance(server.base, *arguments, "--lang", "zh")
+        assert done.returncode == 0, done.stderr
+        assert "  通过     must   session.opens\n" in done.stdout
+        assert "所选检查均通过：MUST：通过 3，失败 0，跳过 0；" in done.stdout
+        assert json.loads(report.read_text())["checks"][0]["title"].startswith("GET /api/ sets the cookies")
+        verified = command("conformance", "--verify", str(report), "--lang", "zh")
+        assert verified.stdout.startswith(f"{report}：未被改动；MUST：通过 3，")
+
     def test_the_only_listed_region_is_the_default(self, server: RunningServer) -> None:
         done = command("conformance", server.base, "--username", "demo", "--only", "login.accepted", **PASSWORDS)
         assert done.returncode == 0, done.stderr
@@ -390,3 +401,31 @@ class TestOnATerminal:
         assert terminal.end() == 0
         assert "  ok       must   session.opens\r\n" in terminal.shown
         assert "\x1b" not in terminal.shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        ((), 2, "缺少参数：BASE_URL, --username"),
+        (("ftp://x", "--username", "demo"), 2, "BASE_URL：须为形如 https://console.example.com 的控制台地址"),
+        ((NOWHERE, "--username", "demo"), 2, "没有 demo 的密码：请用 --password-file、设置 CLOUDCONSOLE_PASSWORD，或"),
+        (("--only", "x", "--list"), 2, "--only：x：在 interface 中没有此检查或节；参见 --list，或使用 --suite all"),
+        (("--verify", "/nonexistent"), 2, "--verify：/nonexistent：No such file or directory"),
+        ((NOWHERE, "--timeout", "0"), 2, "--timeout：须为大于 0 且不超过 300 的秒数"),
+    ],
+)
+def test_errors_are_also_in_chinese(arguments: tuple[str, ...], code: int, problem: str) -> None:
+    done = command("conformance", *arguments, LC_ALL="zh_CN.UTF-8")
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"cloudconsole: {problem}")
+
+
+def test_unreachable_console_is_reported_in_chinese() -> None:
+    done = conformance(NOWHERE, "--lang", "zh")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"cloudconsole: {NOWHERE}：无法连接：")
+
+
+def test_list_has_chinese_titles() -> None:
+    done = command("conformance", "--list", "--lang", "zh")
+    assert "  must   session.opens：GET /api/ 设置 csrftoken 和 sessionid 两个 Cookie。\n" in done.stdout

@@ -7,7 +7,7 @@ from string import Formatter
 
 import pytest
 
-from cloudconsole.cli import messages
+from cloudconsole.cli import conformance_messages, messages
 from cloudconsole.cli.argument_parser import Parser
 from cloudconsole.cli.commands import COMMANDS, command_named, loaded
 from cloudconsole.cli.i18n import LANGUAGES, detect_language, set_language
@@ -19,7 +19,14 @@ from cloudconsole.spec.i18n import Text
 from tests.cli.users import CliUser
 from tests.harness import RunningServer
 
-MODULES = (messages, tenant_messages, command_messages, admin_messages, transfer_messages)
+MODULES = (
+    messages,
+    conformance_messages,
+    tenant_messages,
+    command_messages,
+    admin_messages,
+    transfer_messages,
+)
 CHINESE = re.compile("[\u4e00-\u9fff]")
 ARGPARSE_ENGLISH = ("usage:", "options", "show this help", "argument")
 
@@ -103,7 +110,7 @@ def help_texts(parser: Parser) -> Iterator[tuple[str, str]]:
             yield f"{parser.prog} {action.dest}", action.help or ""
 
 
-@pytest.mark.parametrize("name", ["admin"])
+@pytest.mark.parametrize("name", ["admin", "conformance"])
 def test_every_help_text_is_in_both_languages(name: str) -> None:
     command = command_named(name)
     assert command is not None
@@ -117,7 +124,7 @@ def test_every_help_text_is_in_both_languages(name: str) -> None:
         assert [text for text in texts if bool(CHINESE.search(text[1])) is not (language == "zh")] == []
 
 
-@pytest.mark.parametrize("command", ["serve", "conformance"])
+@pytest.mark.parametrize("command", ["serve", "doctor"])
 def test_other_commands_are_always_in_english(cli_user: CliUser, command: str) -> None:
     shown = cli_user.run(command, "--help", LC_ALL="zh_CN.UTF-8")
     assert shown.out.startswith(f"usage: cloudconsole {command}")
@@ -154,6 +161,7 @@ def all_messages() -> Iterator[tuple[str, Text]]:
 MESSAGES = dict(all_messages())
 WITHOUT_WORDS = {
     *(f"cli.messages.{name}" for name in ("CANNOT_CONNECT", "PROTOCOL_ERROR")),
+    *(f"cli.conformance_messages.{name}" for name in ("CA_FILE", "VERIFIED", "VERIFY_FAILED")),
     *(f"cli.tenant.messages.{name}" for name in ("ID", "URL")),
     *(f"server.commands.admin.messages.{name}" for name in ("COMMA", "GROUP", "OR", "PROBLEM", "RESULT")),
 }

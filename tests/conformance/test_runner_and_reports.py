@@ -1,6 +1,7 @@
 """The runner: every check yields a result, whatever it raises; results decide the verdict and fill the reports."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import cast
 from xml.etree import ElementTree as ET
@@ -9,6 +10,7 @@ import pytest
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
 from cloudconsole.conformance.checks import Check, Level
+from cloudconsole.conformance.chinese_titles import CHINESE, title
 from cloudconsole.conformance.client import Sender
 from cloudconsole.conformance.connection import NoResponse, Unreachable
 from cloudconsole.conformance.context import CheckContext
@@ -32,6 +34,19 @@ def outcomes(*checks: Check) -> dict[str, tuple[str, str]]:
     with Sender("http://127.0.0.1:1", {"demo": "console-demo"}) as sender:
         context = CheckContext(target_at("http://127.0.0.1:1"), sender)
         return {result.check.id: (result.outcome, result.note) for result in run_checks(checks, context)}
+
+
+@pytest.mark.parametrize("check", PROFILES["all"], ids=lambda check: check.id)
+def test_every_check_has_a_title_in_both_languages(check: Check) -> None:
+    english, chinese = title(check, "en"), title(check, "zh")
+    assert english.isascii()
+    assert english.endswith(".")
+    assert re.search("[\u4e00-\u9fff]", chinese)
+    assert chinese.endswith("。")
+
+
+def test_no_chinese_title_is_left_over() -> None:
+    assert CHINESE.keys() <= {check.id for check in PROFILES["all"]}
 
 
 class TestRunner:
@@ -183,6 +198,11 @@ class TestReports:
         assert ending(RUN) == f"DOES NOT CONFORM: {summary}"
         selected = ending(run_with(result("must", "passed"), only=("must.passed",)))
         assert selected.startswith("the selected checks passed: MUST: 1 passed, ")
+
+    def test_text_is_also_in_chinese(self) -> None:
+        failed = next(result for result in RUN.results if result.is_failed_must)
+        assert line(failed, "zh").startswith(f"  失败     must   {failed.check.id}：")
+        assert ending(RUN, "zh", strict=False).startswith("不符合：MUST：通过 ")
 
     def test_json_has_the_counts_and_each_check(self) -> None:
         report = json.loads(json_report(RUN, ok=False))

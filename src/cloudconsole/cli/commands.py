@@ -89,7 +89,6 @@ COMMANDS: Final = (
         "conformance",
         "cloudconsole.cli.conformance",
         Text("check a console's conformance to the interface", "从外部检查任意控制台是否符合接口约定"),
-        in_english=True,
         has_raw_arguments=True,
     ),
     Command(

@@ -14,9 +14,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from cloudconsole._version import __version__
+from cloudconsole.cli import conformance_messages as messages
 from cloudconsole.cli import stdout
 from cloudconsole.cli.argument_parser import add_completion
+from cloudconsole.cli.config import use_profile_language
 from cloudconsole.cli.errors import UsageError, print_error
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, current_language, translate
+from cloudconsole.cli.messages import LANG_FLAG
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.cli.report_files import ReportFiles
 from cloudconsole.cli.runner import describe_tls_errors
@@ -42,18 +46,18 @@ MAX_PASSWORD_LENGTH: Final = 1024
 
 def _read_target(arguments: argparse.Namespace) -> Target:
     if arguments.base_url is None:
-        raise UsageError("the following arguments are required: BASE_URL, --username")
+        raise UsageError(translate(messages.REQUIRED, names="BASE_URL, --username"))
     base = _base(arguments.base_url)
     for flag in ("region", "username", "other_username", "domain_id"):
         _reject_non_utf8(f"--{flag.replace('_', '-')}", getattr(arguments, flag))
     if len(arguments.domain_id) > MAX_DOMAINS:
-        raise UsageError(f"--domain-id: at most {MAX_DOMAINS} are allowed, to limit the number of requests")
+        raise UsageError(translate(messages.TOO_MANY_DOMAINS, most=MAX_DOMAINS))
     if arguments.username is None:
-        raise UsageError("the following arguments are required: --username")
+        raise UsageError(translate(messages.REQUIRED, names="--username"))
     if arguments.other_username is None and arguments.other_password_file is not None:
-        raise UsageError("--other-password-file requires --other-username")
+        raise UsageError(translate(messages.NEEDS_OTHER_USERNAME))
     if arguments.other_username == arguments.username:
-        raise UsageError("--other-username: must differ from --username")
+        raise UsageError(translate(messages.SAME_USERNAME))
     account = Account(arguments.username, _password("", arguments.username, arguments.password_file, base))
     other = None
     if arguments.other_username is not None:
@@ -64,7 +68,7 @@ def _read_target(arguments: argparse.Namespace) -> Target:
 
 def _reject_non_utf8(source: str, given: str | list[str] | None) -> None:
     if not is_utf8_encodable("".join(given or ())):
-        raise UsageError(f"{source}: must be valid UTF-8")
+        raise UsageError(translate(messages.NOT_UTF8, source=source))
 
 
 def seconds(text: str) -> float:
@@ -74,15 +78,15 @@ def seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 300:
-        raise argparse.ArgumentTypeError("must be a number of seconds greater than 0 and at most 300")
+        raise argparse.ArgumentTypeError(translate(messages.SECONDS))
     return value
 
 
 def _base(given: str) -> str:
     try:
         return normalise_base_url(given)
-    except ValueError as problem:
-        raise UsageError(f"BASE_URL: {problem}") from None
+    except ValueError:
+        raise UsageError(translate(messages.INVALID_BASE_URL)) from None
 
 
 def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
@@ -90,11 +94,11 @@ def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
     flag, variable = f"--{prefix.lower().replace('_', '-')}password-file", f"CLOUDCONSOLE_{prefix}PASSWORD"
     given = in_file(flag, file) or in_variable(variable, os.environ.get(variable))
     if given is None and not can_ask():
-        raise UsageError(f"no password for {username}: pass {flag}, set {variable}, or run at a terminal")
+        raise UsageError(translate(messages.NO_PASSWORD, username=username, flag=flag, variable=variable))
     password = given.read() if given else ask_password(username, base)
     if len(password) > MAX_PASSWORD_LENGTH:
-        raise UsageError(f"the password of {username} must have 1 to {MAX_PASSWORD_LENGTH} characters")
-    _reject_non_utf8(f"the password of {username}", password)
+        raise UsageError(translate(messages.PASSWORD_LENGTH, username=username, most=MAX_PASSWORD_LENGTH))
+    _reject_non_utf8(translate(messages.PASSWORD_OF, username=username), password)
     return password
 
 
@@ -104,60 +108,52 @@ def _read_verify(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=arguments.ca_file)
     except (ssl.SSLError, OSError) as problem:
-        raise UsageError(
-            f"--ca-file: {arguments.ca_file}: {problem.strerror or 'contains no PEM certificate'}"
-        ) from None
+        reason = problem.strerror or translate(messages.NO_CERTIFICATE)
+        raise UsageError(translate(messages.CA_FILE, file=arguments.ca_file, reason=reason)) from None
 
 
 CONFORMS, FAILED, USAGE, UNREACHABLE, NOT_LOGGED_IN, TERMINATED = 0, 1, 2, 3, 4, 143
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = (
-        "Passwords are read from a file or from CLOUDCONSOLE_PASSWORD and CLOUDCONSOLE_OTHER_PASSWORD, or prompted "
-        "for. Exit codes: 0 all MUST checks passed, 1 a MUST check failed, 2 usage error, 3 could not connect, 4 "
-        "could not log in."
-    )
-    parser.add_argument("base_url", metavar="BASE_URL", nargs="?", help="console URL, without /api/")
+    parser.epilog = translate(messages.EPILOG)
+    parser.add_argument("base_url", metavar="BASE_URL", nargs="?", help=translate(messages.BASE_URL_ARGUMENT))
     parser.add_argument(
         "--region",
-        help="URL of the identity endpoint to log in at (default: the one that the console lists, if only one)",
+        help=translate(messages.REGION_FLAG),
     )
-    parser.add_argument("--username", help="account to log in with")
-    parser.add_argument("--password-file", metavar="FILE", type=Path, help="file containing its password")
+    parser.add_argument("--username", help=translate(messages.USERNAME_FLAG))
+    parser.add_argument("--password-file", metavar="FILE", type=Path, help=translate(messages.PASSWORD_FILE_FLAG))
+    parser.add_argument("--other-username", metavar="USERNAME", help=translate(messages.OTHER_USERNAME_FLAG))
     parser.add_argument(
-        "--other-username", metavar="USERNAME", help="account of another tenant, to check tenant isolation"
-    )
-    parser.add_argument(
-        "--other-password-file", metavar="FILE", type=Path, help="file containing the other account's password"
+        "--other-password-file", metavar="FILE", type=Path, help=translate(messages.OTHER_PASSWORD_FILE_FLAG)
     )
     parser.add_argument(
         "--domain-id", metavar="ID", action="append", default=[],
-        help=f"ID of a domain of the account, for GetDomainDetail; up to {MAX_DOMAINS} times",
+        help=translate(messages.DOMAIN_ID_FLAG, most=MAX_DOMAINS),
     )  # fmt: skip
     parser.add_argument(
         "--suite", choices=sorted(PROFILES), default="interface",
-        help="interface: what every console must do (default); all: also what Cloud Console does beyond that",
+        help=translate(messages.SUITE_FLAG),
     )  # fmt: skip
     only = parser.add_argument(
         "--only", metavar="ID", action="append", default=[],
-        help="make only this check, or those of this section, and the checks they need; may be repeated",
+        help=translate(messages.ONLY_FLAG),
     )  # fmt: skip
     add_completion(only, lambda: [check.id for check in PROFILES["all"]])
-    parser.add_argument("--list", action="store_true", help="list the checks instead of making them")
-    parser.add_argument(
-        "--verify", metavar="FILE", type=Path, help="verify the digest of a JSON report and summarise it"
-    )
-    parser.add_argument("--strict", action="store_true", help="also fail if a MUST could not be checked")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write a JSON report")
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write a JUnit XML report")
+    parser.add_argument("--list", action="store_true", help=translate(messages.LIST_FLAG))
+    parser.add_argument("--verify", metavar="FILE", type=Path, help=translate(messages.VERIFY_FLAG))
+    parser.add_argument("--strict", action="store_true", help=translate(messages.STRICT_FLAG))
+    parser.add_argument("--json", metavar="FILE", type=Path, help=translate(messages.JSON_FLAG))
+    parser.add_argument("--junit", metavar="FILE", type=Path, help=translate(messages.JUNIT_FLAG))
     trust = parser.add_mutually_exclusive_group()
-    trust.add_argument("--ca-file", metavar="FILE", type=Path, help="PEM file of CA certificates to trust")
-    trust.add_argument("--insecure", action="store_true", help="do not verify TLS certificates")
+    trust.add_argument("--ca-file", metavar="FILE", type=Path, help=translate(messages.CA_FILE_FLAG))
+    trust.add_argument("--insecure", action="store_true", help=translate(messages.INSECURE_FLAG))
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=10.0,
-        help="timeout of each step of a request (default: 10); a request may take twice as long",
+        help=translate(messages.TIMEOUT_FLAG),
     )  # fmt: skip
+    parser.add_argument(FLAG, choices=LANGUAGES, help=translate(LANG_FLAG))
 
 
 class Terminated(BaseException):
@@ -165,12 +161,13 @@ class Terminated(BaseException):
 
 
 def run(arguments: argparse.Namespace) -> int:
+    use_profile_language(arguments)
     try:
         checks = _selected(arguments)
         if arguments.verify is not None:
             return _verify(arguments.verify)
         if arguments.list:
-            stdout.write(reports.listing(checks))
+            stdout.write(reports.listing(checks, current_language()))
             return CONFORMS
         target, verify = _read_target(arguments), _read_verify(arguments)
         with ReportFiles(arguments.json, arguments.junit) as files, _terminating_cleanly():
@@ -180,19 +177,21 @@ def run(arguments: argparse.Namespace) -> int:
         print_error(str(problem))
         return USAGE
     except Unreachable as problem:
-        print_error(f"{arguments.base_url}: {_unreachable(problem)}")
+        print_error(translate(messages.NOT_CONNECTED, base=arguments.base_url, reason=_connection_problem(problem)))
         return UNREACHABLE
     except LoginRejected as problem:
-        print_error(f"could not log in: {problem}")
+        print_error(translate(messages.NOT_LOGGED_IN, problem=problem))
         return NOT_LOGGED_IN
     except Terminated:
         return TERMINATED
 
 
-def _unreachable(problem: Unreachable) -> str:
+def _connection_problem(problem: Unreachable) -> str:
     """Say why no connection is possible, and what to do about a TLS error."""
     cause = problem.__cause__
-    return f"could not connect: {describe_tls_errors(str(cause))}" if isinstance(cause, ssl.SSLError) else str(problem)
+    if isinstance(cause, ssl.SSLError):
+        return describe_tls_errors(str(cause))
+    return str(problem).removeprefix("could not connect: ")
 
 
 @contextmanager
@@ -216,22 +215,24 @@ def _selected(arguments: argparse.Namespace) -> tuple[Check, ...]:
     except ValueError as problem:
         given = str(problem)
         near = get_close_matches(given, names(checks), 1)
-        hint = "--list lists those of the profile" if arguments.suite == "all" else "see --list, or use --suite all"
-        raise UsageError(
-            f"--only: {escape_and_truncate(given, LONG_LENGTH)}: no such check or section in the profile "
-            f"{arguments.suite}; {f'did you mean {near[0]}?' if near else hint}"
-        ) from None
+        hint = translate(messages.HINT_ALL if arguments.suite == "all" else messages.HINT_INTERFACE)
+        if near:
+            hint = translate(messages.DID_YOU_MEAN, near=near[0])
+        name = escape_and_truncate(given, LONG_LENGTH)
+        raise UsageError(translate(messages.UNKNOWN_CHECK, name=name, profile=arguments.suite, hint=hint)) from None
 
 
 def _verify(file: Path) -> int:
     try:
-        summary = reports.verified_summary(file.read_text("utf-8"))
+        summary = reports.verified_summary(file.read_text("utf-8"), current_language())
     except OSError as problem:
-        raise UsageError(f"--verify: {file}: {problem.strerror}") from None
+        raise UsageError(translate(messages.VERIFY_FAILED, file=file, reason=problem.strerror)) from None
     except (ValueError, RecursionError):
-        raise UsageError(f"--verify: {file}: it is not a JSON report of the conformance suite") from None
-    text = "the content does not match the digest" if summary is None else f"unchanged; {summary}"
-    stdout.write(f"{file}: {escape_and_truncate(text, LONG_LENGTH)}\n")
+        reason = translate(messages.NOT_A_REPORT)
+        raise UsageError(translate(messages.VERIFY_FAILED, file=file, reason=reason)) from None
+    text = translate(messages.CHANGED) if summary is None else translate(messages.UNCHANGED, summary=summary)
+    text = escape_and_truncate(text, LONG_LENGTH)
+    stdout.write(f"{translate(messages.VERIFIED, file=file, result=text)}\n")
     return FAILED if summary is None else CONFORMS
 
 
@@ -244,17 +245,17 @@ def _with_region(target: Target, sender: Sender) -> Target:
     except Unreachable:
         raise
     except (NoResponse, CheckSkipped) as problem:
-        raise UsageError(f"--region: required, since GET /api/ lists no region: {problem}") from None
+        raise UsageError(translate(messages.NO_REGION, reason=problem)) from None
     regions = listed_regions(response)
     if not looks_like_console(response):
         reason = redact(describe_response(response), sender.secrets)
-        raise UsageError(f"BASE_URL: {target.base} does not look like a Cloud Console: GET /api/ returned {reason}")
+        raise UsageError(translate(messages.NOT_A_CONSOLE, base=target.base, reason=reason))
     if not regions:
         reason = redact(describe_response(response), sender.secrets)
-        raise UsageError(f"--region: required, since GET /api/ lists no region: {reason}")
+        raise UsageError(translate(messages.NO_REGION, reason=reason))
     if len(regions) > 1:
         listed = escape_and_truncate(", ".join(regions), LONG_LENGTH)
-        raise UsageError(f"--region: required, since the console lists several: {listed}")
+        raise UsageError(translate(messages.SEVERAL_REGIONS, regions=listed))
     return target._replace(region=regions[0])
 
 
@@ -313,22 +314,22 @@ def _report(report: Run, files: ReportFiles) -> int:
 def _show(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Result]:
     """Show the results as they arrive, and pass them on."""
     if _on_terminal():
-        yield from show_live(results, checks, _console())
+        yield from show_live(results, checks, _console(), current_language())
         return
     section = ""
     for result in results:
         if reports.heading(result) != section:
             section = reports.heading(result)
             stdout.write(f"{section}\n")
-        stdout.write(f"{reports.line(result)}\n")
+        stdout.write(f"{reports.line(result, current_language())}\n")
         stdout.flush()
         yield result
 
 
 def _show_ending(report: Run) -> None:
-    verdict = reports.ending(report)
+    verdict = reports.ending(report, current_language())
     if _on_terminal():
-        show_ending(report.results, verdict, good=report.conforms, console=_console())
+        show_ending(report.results, verdict, current_language(), good=report.conforms, console=_console())
     else:
         stdout.write(f"{verdict}\n")
 

@@ -5,7 +5,9 @@ import stat
 from pathlib import Path
 from typing import TextIO
 
+from cloudconsole.cli import conformance_messages as messages
 from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.i18n import translate
 
 
 class ReportFile:
@@ -17,7 +19,7 @@ class ReportFile:
         try:
             self._file: TextIO = path.open("a", encoding="utf-8")
         except OSError as problem:
-            raise UsageError(f"{path}: cannot write: {problem.strerror}") from None
+            raise UsageError(translate(messages.CANNOT_WRITE, file=path, reason=problem.strerror)) from None
 
     def is_same_as(self, other: "ReportFile") -> bool:
         return os.path.samestat(os.fstat(self._file.fileno()), os.fstat(other._file.fileno()))
@@ -30,7 +32,7 @@ class ReportFile:
                     self._file.truncate(0)
                 self._file.write(content)
         except OSError as problem:
-            raise UsageError(f"{self._path}: cannot write: {problem.strerror}") from None
+            raise UsageError(translate(messages.CANNOT_WRITE, file=self._path, reason=problem.strerror)) from None
 
     def close(self) -> None:
         """Close the file; remove it if it is new and has no report."""
@@ -51,7 +53,7 @@ class ReportFiles:
             raise
         if self.json and self.junit and self.json.is_same_as(self.junit):
             self._close(self.junit, self.json)
-            raise UsageError(f"--junit: {junit} is also the --json file; use a different file")
+            raise UsageError(translate(messages.SAME_FILE, file=junit))
 
     def __enter__(self) -> "ReportFiles":
         return self

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from cloudconsole.conformance.checks import Check, Level, Profile
+from cloudconsole.conformance.chinese_titles import title
 from cloudconsole.conformance.runner import Outcome, Result
+from cloudconsole.spec.i18n import Language, Text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,17 +46,49 @@ class Run:
         """Whether no MUST check failed and, if strict, none was skipped."""
         return not self.count("must", "failed") and not (self.strict and self.count("must", "skipped"))
 
-    @property
-    def verdict(self) -> str:
+    def verdict(self, language: Language) -> str:
         """Summary of the run in one line."""
-        failed, skipped = self.count("must", "failed"), self.count("must", "skipped")
-        parts = [f"MUST: {self.count('must', 'passed')} passed, {failed} failed, {skipped} skipped"]
-        parts.append(f"SHOULD: {self.count('should', 'passed')} passed, {self.count('should', 'failed')} failed")
-        parts.append(f"{self.requests} requests in {self.seconds:.1f} s")
-        return "; ".join(parts)
+        must, should = (
+            {outcome: self.count(level, outcome) for outcome in OUTCOMES} for level in (LEVELS[0], LEVELS[1])
+        )
+        parts = [
+            MUST_COUNTS.format_in(language, **must),
+            SHOULD_COUNTS.format_in(language, **should),
+            DURATION.format_in(language, requests=self.requests, seconds=f"{self.seconds:.1f}"),
+        ]
+        return SEMICOLON.format_in(language).join(parts)
 
 
-WORDS: Final = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}
+WORDS: Final = {
+    "passed": Text("ok", "通过"),
+    "failed": Text("FAILED", "失败"),
+    "skipped": Text("skipped", "跳过"),
+}
+HEADINGS: Final = {
+    "profile": Text("profile", "类别"),
+    "section": Text("section", "节"),
+    "checks": Text("checks", "检查"),
+    "ok": Text("ok", "通过"),
+    "failed": Text("failed", "失败"),
+    "skipped": Text("skipped", "跳过"),
+}
+SEMICOLON: Final = Text("; ", "；")
+COLON: Final = Text(": ", "：")
+MUST_COUNTS: Final = Text(
+    "MUST: {passed} passed, {failed} failed, {skipped} skipped", "MUST：通过 {passed}，失败 {failed}，跳过 {skipped}"
+)
+SHOULD_COUNTS: Final = Text("SHOULD: {passed} passed, {failed} failed", "SHOULD：通过 {passed}，失败 {failed}")
+DURATION: Final = Text("{requests} requests in {seconds} s", "{requests} 个请求，用时 {seconds} 秒")
+CONFORMS: Final = Text("conforms", "符合")
+DOES_NOT_CONFORM: Final = Text("DOES NOT CONFORM", "不符合")
+SELECTED_PASSED: Final = Text("the selected checks passed", "所选检查均通过")
+SELECTED_FAILED: Final = Text("SELECTED CHECKS FAILED", "所选检查有失败")
+STRICT: Final = Text("with --strict, a skipped MUST counts as failed", "使用 --strict 时，跳过的 MUST 视为失败")
+VERIFIED: Final = Text(
+    "{result}: {counts}; {base}, profile {profile}{strict}, suite {version}, {time}",
+    "{result}：{counts}；{base}，{profile}{strict}，检查工具版本 {version}，{time}",
+)
+STRICT_PROFILE: Final = Text(", strict", "，--strict")
 
 
 def heading(result: Result) -> str:
@@ -62,58 +96,65 @@ def heading(result: Result) -> str:
     return f"{result.check.profile}: {result.check.section}"
 
 
-def line(result: Result) -> str:
+def line(result: Result, language: Language = "en") -> str:
     """Format one result: outcome, level, ID and note."""
-    note = f": {result.note}" if result.note else ""
+    note = result.note
     if result.outcome == "failed":
-        note = f": {result.check.title.removesuffix('.')} — {result.note}"
-    return f"  {WORDS[result.outcome]:<8} {result.check.level:<6} {result.check.id}{note}"
+        note = f"{title(result.check, language).rstrip('.。')} — {result.note}"
+    word = WORDS[result.outcome].format_in(language)
+    # A Chinese character is two columns wide.
+    outcome = word.ljust(8 if word.isascii() else 8 - len(word))
+    explanation = f"{COLON.format_in(language)}{note}" if note else ""
+    return f"  {outcome} {result.check.level:<6} {result.check.id}{explanation}"
 
 
-def ending(run: Run) -> str:
+def ending(run: Run, language: Language = "en") -> str:
     """Format the verdict with its summary."""
     reason = ""
     if not run.conforms and not run.count("must", "failed"):
-        reason = "; with --strict, a skipped MUST counts as failed"
-    return f"{_conclusion(is_good=run.conforms, is_partial=bool(run.only))}: {run.verdict}{reason}"
+        reason = SEMICOLON.format_in(language) + STRICT.format_in(language)
+    result = _conclusion(is_good=run.conforms, is_partial=bool(run.only), language=language)
+    return f"{result}{COLON.format_in(language)}{run.verdict(language)}{reason}"
 
 
-def _conclusion(*, is_good: bool, is_partial: bool) -> str:
-    if is_partial:
-        return "the selected checks passed" if is_good else "SELECTED CHECKS FAILED"
-    return "conforms" if is_good else "DOES NOT CONFORM"
+def _conclusion(*, is_good: bool, is_partial: bool, language: Language) -> str:
+    good, bad = (SELECTED_PASSED, SELECTED_FAILED) if is_partial else (CONFORMS, DOES_NOT_CONFORM)
+    return (good if is_good else bad).format_in(language)
 
 
-def listing(checks: Sequence[Check]) -> str:
+def listing(checks: Sequence[Check], language: Language = "en") -> str:
     """List checks by section, without those of a section that come later again."""
     lines = []
     for profile, section in dict.fromkeys((check.profile, check.section) for check in checks):
         lines.append(f"{profile}: {section}")
         found = (check for check in checks if (check.profile, check.section) == (profile, section))
-        lines += [f"  {check.level:<6} {check.id}: {check.title}" for check in found]
+        colon = COLON.format_in(language)
+        lines += [f"  {check.level:<6} {check.id}{colon}{title(check, language)}" for check in found]
     return "".join(f"{text}\n" for text in lines)
 
 
 STYLES: Final[dict[Outcome, str]] = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
 
 
-def show_live(results: Iterable[Result], checks: Sequence[Check], console: "Console") -> Iterator[Result]:
+def show_live(
+    results: Iterable[Result], checks: Sequence[Check], console: "Console", language: Language
+) -> Iterator[Result]:
     """Pass results on while updating a live table."""
     from rich.live import Live
 
     tallies = {(check.profile, check.section): _Tally() for check in checks}
     for check in checks:
         tallies[check.profile, check.section].planned += 1
-    with Live(_table(tallies), console=console, refresh_per_second=8) as live:
+    with Live(_table(tallies, language), console=console, refresh_per_second=8) as live:
         for result in results:
             tallies[result.check.profile, result.check.section].add(result)
-            live.update(_table(tallies))
+            live.update(_table(tallies, language))
             yield result
 
 
-def show_ending(results: Iterable[Result], verdict: str, *, good: bool, console: "Console") -> None:
+def show_ending(results: Iterable[Result], verdict: str, language: Language, *, good: bool, console: "Console") -> None:
     """Print all results that did not pass, by section, and the verdict."""
-    from rich.text import Text
+    from rich.text import Text as RichText
 
     section = ""
     for result in results:
@@ -121,9 +162,9 @@ def show_ending(results: Iterable[Result], verdict: str, *, good: bool, console:
             continue
         if heading(result) != section:
             section = heading(result)
-            console.print(Text(section, style="bold"))
-        console.print(Text(line(result), style=STYLES[result.outcome]))
-    console.print(Text(verdict, style="bold green" if good else "bold red"))
+            console.print(RichText(section, style="bold"))
+        console.print(RichText(line(result, language), style=STYLES[result.outcome]))
+    console.print(RichText(verdict, style="bold green" if good else "bold red"))
 
 
 class _Tally:
@@ -137,18 +178,19 @@ class _Tally:
         self.outcomes[result.outcome] += 1
 
 
-def _table(tallies: dict[tuple[Profile, str], _Tally]) -> "Table":
+def _table(tallies: dict[tuple[Profile, str], _Tally], language: Language) -> "Table":
     from rich.table import Table
-    from rich.text import Text
+    from rich.text import Text as RichText
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("profile", "section"):
-        table.add_column(name, no_wrap=True)
-    for name in ("checks", "ok", "failed", "skipped"):
-        table.add_column(name, justify="right")
+    for name, heading in HEADINGS.items():
+        is_text = name in ("profile", "section")
+        table.add_column(heading.format_in(language), no_wrap=is_text, justify="left" if is_text else "right")
     for (profile, section), tally in tallies.items():
-        cells = [Text(str(count) if count else "", style=STYLES[outcome]) for outcome, count in tally.outcomes.items()]
-        table.add_row(Text(profile), Text(section), Text(str(tally.planned)), *cells)
+        cells = [
+            RichText(str(count) if count else "", style=STYLES[outcome]) for outcome, count in tally.outcomes.items()
+        ]
+        table.add_row(RichText(profile), RichText(section), RichText(str(tally.planned)), *cells)
     return table
 
 
@@ -162,7 +204,7 @@ def json_report(run: Run, *, ok: bool) -> str:
     return json.dumps({**report, "digest": _digest(report)}, ensure_ascii=False, indent=2) + "\n"
 
 
-def verified_summary(text: str) -> str | None:
+def verified_summary(text: str, language: Language = "en") -> str | None:
     """Return a summary of a JSON report, or None if its digest shows a change; raise ValueError if it is no report."""
     report = json.loads(text)
     required = {"digest", "version", "base_url", "profile", "strict", "started", "ok", "counts"}
@@ -170,10 +212,16 @@ def verified_summary(text: str) -> str | None:
         raise ValueError("it is not a report of the conformance suite")
     if report.pop("digest") != _digest(report):
         return None
-    conclusion = _conclusion(is_good=report["ok"], is_partial=bool(report.get("only")))
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in report["counts"]["must"].items())
-    target = f"{report['base_url']}, profile {report['profile']}{', strict' if report['strict'] else ''}"
-    return f"{conclusion}: MUST: {counts}; {target}, suite {report['version']}, {report['started']}"
+    return VERIFIED.format_in(
+        language,
+        result=_conclusion(is_good=report["ok"], is_partial=bool(report.get("only")), language=language),
+        counts=MUST_COUNTS.format_in(language, **report["counts"]["must"]),
+        base=report["base_url"],
+        profile=report["profile"],
+        strict=STRICT_PROFILE.format_in(language) if report["strict"] else "",
+        version=report["version"],
+        time=report["started"],
+    )
 
 
 def _digest(report: Mapping[str, Any]) -> str:
