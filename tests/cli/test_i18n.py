@@ -95,6 +95,12 @@ def test_help_is_chinese_throughout(cli_user: CliUser, arguments: tuple[str, ...
     assert not any(english in shown.out for english in ARGPARSE_ENGLISH)
 
 
+def test_completion_describes_options_of_admin_in_chinese(cli_user: CliUser) -> None:
+    words = ("__complete", "zsh", "admin", "account", "password", "--password-f")
+    assert cli_user.run(*words).out == "--password-file\tread the password from a file\n"
+    assert cli_user.run(*words, LC_ALL="zh_CN.UTF-8").out == "--password-file\t从文件读取密码\n"
+
+
 def help_texts(parser: Parser) -> Iterator[tuple[str, str]]:
     """Yield every help text of a command and its subcommands."""
     parser.complete()

@@ -85,6 +85,10 @@ write_deadline: Final = ContextVar("write_deadline", default=math.inf)
 class StoreError(Exception):
     """The store cannot be used; the message says why and how to fix it."""
 
+    def __init__(self, message: str, chinese: str | None = None) -> None:
+        super().__init__(message)
+        self.chinese = message if chinese is None else chinese
+
 
 def read_only_engine(engine: Engine) -> Engine:
     """Return the engine in read-only mode, which does not wait for writers."""
@@ -92,7 +96,11 @@ def read_only_engine(engine: Engine) -> Engine:
 
 
 class Store(Protocol):
-    """A store. `str()` gives its name in messages; an unusable store raises `StoreError`."""
+    """A store. `str()` gives its name in English messages; an unusable store raises `StoreError`."""
+
+    @property
+    def chinese(self) -> str:
+        """The name in Chinese messages."""
 
     @property
     def replication_wait_seconds(self) -> float:

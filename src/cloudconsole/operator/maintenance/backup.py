@@ -73,7 +73,10 @@ def _verify(file: Path, folder: Path, part: DatabaseName, revision: str) -> None
     """Reject a database with an unknown schema before running any query that its content could influence."""
     database = database_file(folder, part)
     if revision not in known_revisions():
-        raise StoreError(f"{file} was created by a newer Cloud Console (revision {revision}): install that version")
+        raise StoreError(
+            f"{file} was created by a newer Cloud Console (revision {revision}): install that version",
+            f"{file} 由更新版本的 Cloud Console（版本 {revision}）创建：请安装该版本",
+        )
     try:
         unexpected = unexpected_schema_parts(database, part, revision)
         problem: object = None if unexpected else find_corruption(database)
@@ -81,13 +84,20 @@ def _verify(file: Path, folder: Path, part: DatabaseName, revision: str) -> None
         unexpected, problem = [], unreadable
     if unexpected:
         raise StoreError(
-            f"{file} is not a valid Cloud Console backup: unexpected {', '.join(unexpected[:3])} in {part}.db"
+            f"{file} is not a valid Cloud Console backup: unexpected {', '.join(unexpected[:3])} in {part}.db",
+            f"{file} 不是有效的 Cloud Console 备份：{part}.db 中有意外的 {', '.join(unexpected[:3])}",
         )
     if problem is not None:
-        raise StoreError(f"{file} is damaged: {part}.db: {problem}; take another backup")
+        raise StoreError(
+            f"{file} is damaged: {part}.db: {problem}; take another backup",
+            f"{file} 已损坏：{part}.db：{problem}；请重新备份",
+        )
     with opened(folder, part) as engine:
         if current_revision(engine) != revision:
-            raise StoreError(f"{file} is not a valid Cloud Console backup: {part}.db does not have revision {revision}")
+            raise StoreError(
+                f"{file} is not a valid Cloud Console backup: {part}.db does not have revision {revision}",
+                f"{file} 不是有效的 Cloud Console 备份：{part}.db 的版本不是 {revision}",
+            )
 
 
 def restore(
@@ -112,7 +122,10 @@ def restore(
             with opened(folder, part) as engine:
                 reject_newer(engine)
     except StoreError as problem:
-        raise StoreError(f"{problem}; restore into an empty directory instead: --to DIR") from problem
+        raise StoreError(
+            f"{problem}; restore into an empty directory instead: --to DIR",
+            f"{problem.chinese}；请改为恢复到空目录：--to DIR",
+        ) from problem
     with exclusive_lock(folder):
         _reject_test_backup(backup, folder, is_new=is_new)
         _finish_activity(backup, folder, keep_sessions=keep_sessions, keep_own_secrets=not is_new)
@@ -280,9 +293,15 @@ def _checked_revision(folder: Path, part: DatabaseName) -> str:
     file = database_file(folder, part)
     problem = find_corruption(file, is_still=True)
     if problem is not None:
-        raise StoreError(f"the store is damaged; no backup was written: {part}.db: {problem}; restore a good backup")
+        raise StoreError(
+            f"the store is damaged; no backup was written: {part}.db: {problem}; restore a good backup",
+            f"数据存储已损坏，未写入备份：{part}.db：{problem}；请恢复完好的备份",
+        )
     with closing(connect(file, is_still=True)) as connection:
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
             for (revision,) in connection.execute("SELECT version_num FROM alembic_version"):
                 return str(revision)
-    raise StoreError(f"{part}.db is not a Cloud Console store: pass its directory with --data")
+    raise StoreError(
+        f"{part}.db is not a Cloud Console store: pass its directory with --data",
+        f"{part}.db 不是 Cloud Console 的数据存储：请用 --data 指定其目录",
+    )

@@ -10,6 +10,7 @@ from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store import counters
 from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.migrations import reject_newer
@@ -35,17 +36,31 @@ class CopyResult(NamedTuple):
 class StoreInUse(OperatorError):
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(
-            f"{store} is being served; nothing was copied: stop cloudconsole serve and run the command again, "
-            "or pass --while-served to copy it as it is now, without later changes"
+            Message(
+                "{store} is being served; nothing was copied: stop cloudconsole serve and run the command again, or "
+                "pass --while-served to copy it as it is now, without later changes",
+                "{store}正在提供服务，未复制任何内容：请停止 cloudconsole serve 后再次执行，或加 --while-served "
+                "按当前状态复制，不含之后的更改",
+                store=_named(store),
+            )
         )
 
 
 class WrittenDuringCopy(OperatorError):
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(
-            f"{store} was written to during the copy; nothing was copied: stop cloudconsole serve and run the command "
-            "again, or pass --while-served to copy it as it was at the start"
+            Message(
+                "{store} was written to during the copy; nothing was copied: stop cloudconsole serve and run the "
+                "command again, or pass --while-served to copy it as it was at the start",
+                "复制期间{store}有写入，未复制任何内容：请停止 cloudconsole serve 后再次执行，或加 --while-served "
+                "按开始时的状态复制",
+                store=_named(store),
+            )
         )
+
+
+def _named(store: SqliteStore) -> Text:
+    return Text(str(store), store.chinese)
 
 
 def copy_to_postgres(
@@ -91,7 +106,7 @@ def copy_to_postgres(
                     "cloudconsole admin recount --data {directory}, then this command again",
                     "{store} 的计数与其资源不符（{counters}），因此未复制任何内容："
                     "请执行 cloudconsole admin recount --data {directory}，然后再次执行此命令",
-                    store=store,
+                    store=_named(store),
                     counters=", ".join(wrong[:3]),
                     directory=store.folder,
                 )

@@ -7,12 +7,15 @@ from cloudconsole.cli.i18n import current_language, translate
 from cloudconsole.operator.messages import Message, Term
 from cloudconsole.server.admin_ui.names import term_name
 from cloudconsole.spec.i18n import Language, Text
+from cloudconsole.store.base import Store, StoreError
 
 
-def localized(value: Text | str) -> str:
-    """Return a text or message in the current language; a plain `str` is data, or exists in English only."""
+def localized(value: Text | str | Store | StoreError) -> str:
+    """Return a text, error or name in the current language; a plain `str` is data, or exists in English only."""
     if isinstance(value, Text):
         return translate(value)
+    if not isinstance(value, str):
+        return value.chinese if current_language() == "zh" else str(value)
     if isinstance(value, Message) and current_language() != "en":
         return value.render(current_language(), _word)
     return str(value)

@@ -103,7 +103,10 @@ def is_newest(revision: str | None) -> bool:
     """Return whether a revision is this program's newest; reject an unknown one."""
     known = known_revisions()
     if revision is not None and revision not in known:
-        raise StoreError(f"the store was created by a newer Cloud Console (revision {revision}): install that version")
+        raise StoreError(
+            f"the store was created by a newer Cloud Console (revision {revision}): install that version",
+            f"数据存储由更新版本的 Cloud Console（版本 {revision}）创建：请安装该版本",
+        )
     return revision == known[0]
 
 

@@ -99,7 +99,8 @@ def connect(address: Dsn, servers: Servers) -> BoundedConnection:
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         connection.close()
         raise StoreError(
-            f"{address} has the encoding {encoding}, which cannot store every name: create it with ENCODING 'UTF8'"
+            f"{address} has the encoding {encoding}, which cannot store every name: create it with ENCODING 'UTF8'",
+            f"{address.chinese} 的编码为 {encoding}，无法存储所有名称：请以 ENCODING 'UTF8' 创建",
         )
     connection.follow(servers, since=number)
     return connection

@@ -65,9 +65,18 @@ class Dsn(NamedTuple):
         return make_conninfo(**parameters)
 
     def __str__(self) -> str:
+        database, hosts = self._database_and_hosts()
+        return f"the database {database} on {hosts or 'this machine'}"
+
+    @property
+    def chinese(self) -> str:
+        """The name in Chinese messages."""
+        database, hosts = self._database_and_hosts()
+        return f"{hosts or '本机'} 上的数据库 {database}"
+
+    def _database_and_hosts(self) -> tuple[str, str | None]:
         given = parse(self.given)
-        hosts = given.get("host", given.get("hostaddr", "this machine"))
-        return f"the database {given.get('dbname', given.get('user', ''))} on {hosts}"
+        return given.get("dbname", given.get("user", "")), given.get("host", given.get("hostaddr"))
 
 
 def parse(text: str) -> Parameters:
@@ -139,12 +148,19 @@ def _read_password(file: Path) -> str:
         with file.open(encoding="utf-8") as opened:
             reason = reason_for_distrust(os.fstat(opened.fileno()))
             if reason:
-                raise StoreError(f"database_password_file: {file} {reason.en}")
+                raise StoreError(
+                    f"database_password_file: {file} {reason.en}", f"database_password_file：{file} {reason.zh}"
+                )
             return opened.read().rstrip("\r\n")
     except OSError as problem:
-        raise StoreError(f"database_password_file: {file} cannot be read: {problem.strerror}") from problem
+        raise StoreError(
+            f"database_password_file: {file} cannot be read: {problem.strerror}",
+            f"database_password_file：无法读取 {file}：{problem.strerror}",
+        ) from problem
     except UnicodeDecodeError:
-        raise StoreError(f"database_password_file: {file} is not UTF-8 text") from None
+        raise StoreError(
+            f"database_password_file: {file} is not UTF-8 text", f"database_password_file：{file} 不是 UTF-8 文本"
+        ) from None
 
 
 _SHARED_DEFAULTS: Final = ("sslmode", "sslrootcert", "target_session_attrs")

@@ -117,7 +117,8 @@ class SqliteImport:
             problem = first_incompatible_value(self._source[part], table)
             if problem is not None:
                 raise StoreError(
-                    f"{problem}, which PostgreSQL does not accept; nothing was copied: fix the value and try again"
+                    f"{problem}, which PostgreSQL does not accept; nothing was copied: fix the value and try again",
+                    f"{problem}：PostgreSQL 不接受此值，未复制任何内容：请修正后重试",
                 )
 
     def copy(self) -> None:
@@ -147,10 +148,16 @@ class SqliteImport:
             for rows in self._rows_of(table):
                 copied = cursor.fetchmany(ROWS_PER_FETCH)
                 if rows != copied:
-                    raise StoreError(f"{table.name}: the copy is not equal to the store; nothing was copied")
+                    raise StoreError(
+                        f"{table.name}: the copy is not equal to the store; nothing was copied",
+                        f"{table.name}：副本与数据存储不一致，未复制任何内容",
+                    )
                 self._advance("comparing", table, len(rows))
             if cursor.fetchone() is not None:
-                raise StoreError(f"{table.name}: the copy has more rows than the store; nothing was copied")
+                raise StoreError(
+                    f"{table.name}: the copy has more rows than the store; nothing was copied",
+                    f"{table.name}：副本的行数多于数据存储，未复制任何内容",
+                )
 
     def _rows_of(self, table: Table) -> Iterator[list[tuple[Any, ...]]]:
         try:
@@ -159,7 +166,10 @@ class SqliteImport:
                 yield rows
         except sqlite3.OperationalError as problem:
             # Usually text that is not UTF-8.
-            raise StoreError(f"{table.name} cannot be read: {problem}; nothing was copied") from problem
+            raise StoreError(
+                f"{table.name} cannot be read: {problem}; nothing was copied",
+                f"无法读取 {table.name}：{problem}；未复制任何内容",
+            ) from problem
 
     def _advance(self, doing: str, table: Table, rows: int) -> None:
         self._rows += rows
@@ -204,20 +214,32 @@ def bulk_loading(address: Dsn) -> Iterator[Connection]:
             connection.exec_driver_sql(f"ANALYZE {tables}")
     except (DBAPIError, psycopg.Error) as problem:
         message = str(problem.orig if isinstance(problem, DBAPIError) else problem)
-        raise StoreError(f"{address} cannot be used; nothing was copied: {' '.join(message.split())}") from problem
+        raise StoreError(
+            f"{address} cannot be used; nothing was copied: {' '.join(message.split())}",
+            f"{address.chinese} 无法使用，未复制任何内容：{' '.join(message.split())}",
+        ) from problem
 
 
 def _require_tables(connection: Connection, address: Dsn) -> None:
     """Create the tables in an empty database; reject tables of another revision."""
     if not connection.exec_driver_sql(f"SELECT pg_try_advisory_xact_lock({MIGRATION_LOCK})").scalar():
-        raise StoreError(f"another process is migrating {address} or copying into it: wait until it is done")
+        raise StoreError(
+            f"another process is migrating {address} or copying into it: wait until it is done",
+            f"另一进程正在迁移 {address.chinese} 或向其复制：请等待其完成",
+        )
     revision = revision_of(connection)
     if revision is None:
         if connection.exec_driver_sql(_ANY_TABLE).first() is not None:
-            raise StoreError(f"{address} is not empty: it has other tables; use an empty database")
+            raise StoreError(
+                f"{address} is not empty: it has other tables; use an empty database",
+                f"{address.chinese} 不为空：有其他数据表；请使用空数据库",
+            )
         upgrade(connection, set(DATABASE_NAMES))
     elif not is_newest(revision):
-        raise StoreError(f"{address} has older tables: run cloudconsole admin migrate, or use an empty database")
+        raise StoreError(
+            f"{address} has older tables: run cloudconsole admin migrate, or use an empty database",
+            f"{address.chinese} 的数据表较旧：请执行 cloudconsole admin migrate，或使用空数据库",
+        )
 
 
 def _require_empty(connection: Connection, address: Dsn) -> None:
@@ -225,7 +247,10 @@ def _require_empty(connection: Connection, address: Dsn) -> None:
         table.name for table in TABLES if connection.exec_driver_sql(f"SELECT 1 FROM {table.name} LIMIT 1").first()
     ]
     if filled:
-        raise StoreError(f"{address} is not empty: there are rows in {', '.join(filled)}; use an empty database")
+        raise StoreError(
+            f"{address} is not empty: there are rows in {', '.join(filled)}; use an empty database",
+            f"{address.chinese} 不为空：{', '.join(filled)} 中有数据；请使用空数据库",
+        )
 
 
 def _switch_triggers(connection: Connection, action: str) -> None:

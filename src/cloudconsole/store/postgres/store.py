@@ -76,6 +76,10 @@ class PostgresStore:
         return str(self.address)
 
     @property
+    def chinese(self) -> str:
+        return self.address.chinese
+
+    @property
     def location(self) -> str:
         return str(self)
 
@@ -116,7 +120,9 @@ class PostgresStore:
             raise self._unusable(problem) from problem
         raise StoreError(
             f"{self} has no tables of this Cloud Console version: take a backup if it is in use, "
-            "then run cloudconsole admin migrate"
+            "then run cloudconsole admin migrate",
+            f"{self.chinese} 中没有此版本 Cloud Console 的数据表：若正在使用请先备份，"
+            "然后执行 cloudconsole admin migrate",
         )
 
     def _revision(self) -> str | None:
@@ -127,7 +133,10 @@ class PostgresStore:
             raise self._unusable(problem) from problem
 
     def _unusable(self, problem: DBAPIError) -> StoreError:
-        return StoreError(f"{self} cannot be used: {' '.join(str(problem.orig).split())}")
+        return StoreError(
+            f"{self} cannot be used: {' '.join(str(problem.orig).split())}",
+            f"{self.chinese} 无法使用：{' '.join(str(problem.orig).split())}",
+        )
 
 
 def _require_psycopg() -> None:

@@ -179,7 +179,7 @@ def read_archive(file: Path, folder: Path) -> Manifest:
 
 
 def _invalid_backup(file: Path, problem: Exception) -> StoreError:
-    return StoreError(f"{file} is not a complete backup: {problem}")
+    return StoreError(f"{file} is not a complete backup: {problem}", f"{file} 不是完整的备份：{problem}")
 
 
 def _entry(file: Path, revision: str) -> FileEntry:
@@ -190,17 +190,31 @@ def _entry(file: Path, revision: str) -> FileEntry:
 def _read_manifest(stream: IO[bytes], file: Path) -> Manifest:
     head = next_member(stream)
     if head.name != MANIFEST or head.size > MAX_MANIFEST_BYTES:
-        raise StoreError(f"{file} is not a backup: it does not start with {MANIFEST}")
+        raise StoreError(
+            f"{file} is not a backup: it does not start with {MANIFEST}", f"{file} 不是备份：开头不是 {MANIFEST}"
+        )
     try:
         manifest = msgspec.json.decode(b"".join(contents(stream, head.size)), type=Manifest)
     except msgspec.MsgspecError as problem:
-        raise StoreError(f"{file} is not a backup: its manifest cannot be read: {problem}") from problem
+        raise StoreError(
+            f"{file} is not a backup: its manifest cannot be read: {problem}",
+            f"{file} 不是备份：无法读取其清单：{problem}",
+        ) from problem
     if manifest.format > FORMAT:
-        raise StoreError(f"{file} was created by a newer Cloud Console ({manifest.version}): install that version")
+        raise StoreError(
+            f"{file} was created by a newer Cloud Console ({manifest.version}): install that version",
+            f"{file} 由更新版本的 Cloud Console（{manifest.version}）创建：请安装该版本",
+        )
     if not (_MOMENT.fullmatch(manifest.made_at) and manifest.version.isprintable()):
-        raise StoreError(f"{file} is not a backup: its manifest has no valid time and version")
+        raise StoreError(
+            f"{file} is not a backup: its manifest has no valid time and version",
+            f"{file} 不是备份：其清单中没有有效的时间和版本",
+        )
     if set(manifest.files) != set(DATABASE_NAMES):
-        raise StoreError(f"{file} is not a backup: its manifest does not name both databases")
+        raise StoreError(
+            f"{file} is not a backup: its manifest does not name both databases",
+            f"{file} 不是备份：其清单未列出两个数据库",
+        )
     return manifest
 
 
@@ -210,7 +224,8 @@ def _reject_without_space(file: Path, manifest: Manifest, folder: Path) -> None:
     free = max(0, shutil.disk_usage(folder).free - MIN_FREE)
     if needed > free:
         raise StoreError(
-            f"{file} needs {needed} bytes, and {free} are available: free some space, or pass --to DIR elsewhere"
+            f"{file} needs {needed} bytes, and {free} are available: free some space, or pass --to DIR elsewhere",
+            f"{file} 需要 {needed} 字节，可用 {free} 字节：请释放空间，或用 --to DIR 指定其他位置",
         )
 
 
@@ -222,7 +237,10 @@ def _extract(stream: IO[bytes], part: DatabaseName, entry: FileEntry, folder: Pa
     except tarfile.HeaderError:
         member = None
     if member != (target.name, entry.bytes):
-        raise StoreError(f"{file} is not a complete backup: {target.name} is missing or has another size")
+        raise StoreError(
+            f"{file} is not a complete backup: {target.name} is missing or has another size",
+            f"{file} 不是完整的备份：{target.name} 缺失或大小不符",
+        )
     target.touch(mode=0o600)
     digest = hashlib.sha256()
     with target.open("wb") as copy:
@@ -230,4 +248,7 @@ def _extract(stream: IO[bytes], part: DatabaseName, entry: FileEntry, folder: Pa
             digest.update(piece)
             copy.write(piece)
     if digest.hexdigest() != entry.sha256:
-        raise StoreError(f"{file} is damaged: {target.name} does not match its manifest; use another backup")
+        raise StoreError(
+            f"{file} is damaged: {target.name} does not match its manifest; use another backup",
+            f"{file} 已损坏：{target.name} 与清单不符；请使用其他备份",
+        )

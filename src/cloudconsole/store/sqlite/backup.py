@@ -66,7 +66,10 @@ def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_loc
             waits = False
             when_locked()
         elif waits and time.monotonic() > deadline:
-            raise StoreError(f"the store in {folder} is locked by another writer: try again")
+            raise StoreError(
+                f"the store in {folder} is locked by another writer: try again",
+                f"{folder} 中的数据存储正被其他写入者锁定，请重试",
+            )
 
     with closing(sqlite3.connect(file)) as source, closing(_open_database(folder, part)) as target:
         (page_size,) = target.execute("PRAGMA page_size").fetchone()
@@ -132,7 +135,8 @@ def read_only_snapshot(
         if _file_states(folder, parts) != before:
             raise StoreError(
                 f"the store in {folder} was written to during the backup: try again, or run this as a user who can "
-                "write to it"
+                "write to it",
+                f"备份期间 {folder} 中的数据存储有写入：请重试，或由可写入的用户执行",
             )
 
 
@@ -144,7 +148,8 @@ def _open_read_only(folder: Path, part: DatabaseName) -> sqlite3.Connection:
     if has_log and not index.exists():
         raise StoreError(
             f"{log} cannot be read in a directory that is not writable: copy the directory to a writable one "
-            "and pass that with --data"
+            "and pass that with --data",
+            f"目录不可写，无法读取 {log}：请将目录复制到可写的位置，并用 --data 指定",
         )
     return connect(file, is_still=not has_log)
 

@@ -50,7 +50,8 @@ def reject_world_writable(folder: Path) -> None:
     mode = folder.stat().st_mode
     if mode & S_IWOTH and not mode & S_ISVTX:
         raise StoreError(
-            f"every user can replace files in {folder}: choose another directory, or chmod +t {quote(str(folder))}"
+            f"every user can replace files in {folder}: choose another directory, or chmod +t {quote(str(folder))}",
+            f"所有用户都可替换 {folder} 中的文件：请选择其他目录，或执行 chmod +t {quote(str(folder))}",
         )
 
 

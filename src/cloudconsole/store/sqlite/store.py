@@ -43,9 +43,14 @@ def prepare(folder: Path, *, test_mode: bool = False, actor: str | None = None) 
             if test_mode:
                 mark_test_store(folder)
     except OSError as problem:
-        raise StoreError(f"the data directory {folder} cannot be used: {problem.strerror}") from problem
+        raise StoreError(
+            f"the data directory {folder} cannot be used: {problem.strerror}",
+            f"数据目录 {folder} 无法使用：{problem.strerror}",
+        ) from problem
     except DBAPIError as problem:
-        raise StoreError(f"the data directory {folder} cannot be used: {problem.orig}") from problem
+        raise StoreError(
+            f"the data directory {folder} cannot be used: {problem.orig}", f"数据目录 {folder} 无法使用：{problem.orig}"
+        ) from problem
 
 
 def require_current(folder: Path, part: DatabaseName) -> None:
@@ -53,16 +58,24 @@ def require_current(folder: Path, part: DatabaseName) -> None:
     reject_unsafe_permissions(folder)
     file = database_file(folder, part)
     if not file.is_file():
-        raise StoreError(f"there is no {file}: restore a backup, or start cloudconsole serve, which creates it")
+        raise StoreError(
+            f"there is no {file}: restore a backup, or start cloudconsole serve, which creates it",
+            f"没有 {file}：请恢复备份，或启动 cloudconsole serve 以创建",
+        )
     with opened(folder, part) as engine:
         if is_usable(engine):
             return
         revision = current_revision(engine)
     if revision is None:
-        raise StoreError(f"{file} does not belong to a Cloud Console store: pass a store's directory with --data")
+        raise StoreError(
+            f"{file} does not belong to a Cloud Console store: pass a store's directory with --data",
+            f"{file} 不属于 Cloud Console 的数据存储：请用 --data 指定数据存储的目录",
+        )
     raise StoreError(
         f"the store in {folder} was created by an older Cloud Console (revision {revision}): "
-        "take a backup, then restart cloudconsole serve, which migrates it"
+        "take a backup, then restart cloudconsole serve, which migrates it",
+        f"{folder} 中的数据存储由旧版本的 Cloud Console（版本 {revision}）创建："
+        "请先备份，再重启 cloudconsole serve 进行迁移",
     )
 
 
@@ -101,6 +114,10 @@ class SqliteStore:
 
     def __str__(self) -> str:
         return f"the store in {self.folder}"
+
+    @property
+    def chinese(self) -> str:
+        return f"{self.folder} 中的数据存储"
 
     @property
     def location(self) -> str:

@@ -45,7 +45,8 @@ def reject_test_store(store: Store) -> None:
         is_test = has_marker(connection)
     if is_test:
         raise StoreError(
-            f"{store} is a test store, whose sessions and keys are predictable: pass --data with another directory"
+            f"{store} is a test store, whose sessions and keys are predictable: pass --data with another directory",
+            f"{store.chinese} 是测试用的，其会话和密钥可被预测：请用 --data 指定其他目录",
         )
 
 

@@ -143,6 +143,21 @@ def test_profile_selects_the_language(admin: Run, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.embedded_only
+def test_errors_of_the_store_are_in_chinese(admin: Run, cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "b.tar").write_text("nonsense")
+    done = admin("restore", tmp_path / "b.tar", "--lang", "zh")
+    assert done.err.startswith(f"cloudconsole: {tmp_path}/b.tar 不是")
+    folder = tmp_path / "elsewhere"
+    done = cloudconsole("admin", "node", "list", "--lang", "zh", "--data", folder)
+    assert done.err == f"cloudconsole: {folder} 中没有数据存储：请用 --data 指定其目录\n"
+
+
+@pytest.mark.embedded_only
+def test_stores_are_named_in_chinese(admin: Run, data: Path) -> None:
+    assert admin("migrate", "--lang", "zh").out.startswith(f"{data} 中的数据存储的数据表已是最新（版本 ")
+
+
+@pytest.mark.embedded_only
 def test_restore_asks_in_chinese(admin: Run, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "b.tar"
     assert "其中含有密码哈希和密钥：请像数据存储本身一样保护\n" in admin("backup", file, "--lang", "zh").out

@@ -51,7 +51,9 @@ def how_to_back_up(settings: Settings, file: str) -> str:
     from cloudconsole.store.postgres.dsn import backup_command
 
     return translate(
-        transfer_messages.HOW_TO_BACK_UP, store=settings.store, command=backup_command(_address(settings), file)
+        transfer_messages.HOW_TO_BACK_UP,
+        store=localized(settings.store),
+        command=backup_command(_address(settings), file),
     )
 
 
@@ -66,7 +68,7 @@ def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
         f"{restore_command(address, str(arguments.file))} && "
         f"cloudconsole admin migrate{same} && cloudconsole admin end-sessions{same}"
     )
-    return translate(transfer_messages.HOW_TO_RESTORE, store=settings.store, hidden=hidden, command=command)
+    return translate(transfer_messages.HOW_TO_RESTORE, store=localized(settings.store), hidden=hidden, command=command)
 
 
 def _address(settings: Settings) -> "Dsn":

@@ -24,6 +24,7 @@ from cloudconsole.server.commands.admin.store import (
     wait_for_replicas,
     writing_transaction,
 )
+from cloudconsole.server.commands.i18n import localized
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import current_revision
 
@@ -164,7 +165,7 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"store": settings.store.location, "revision": revision})
     else:
-        output.print_line(translate(messages.MIGRATED, store=settings.store, revision=revision))
+        output.print_line(translate(messages.MIGRATED, store=localized(settings.store), revision=revision))
 
 
 def _add_token_keys(subparsers: Any) -> None:

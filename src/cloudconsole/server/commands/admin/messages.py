@@ -38,8 +38,8 @@ NO_STORE: Final = Text(
 )
 OVERRIDABLE: Final = Text("{problem}; use --force to override", "{problem}；如需强制执行，请用 --force")
 ARGUMENT_NOT_UTF8: Final = Text("an argument is not UTF-8 text", "某个参数不是 UTF-8 文本")
-STORE_LOCKED: Final = Text("{store} is locked by other writers: try again", "{store} 正被其他写入者锁定，请重试")
-STORE_UNUSABLE: Final = Text("{store} cannot be used: {reason}", "{store} 无法使用：{reason}")
+STORE_LOCKED: Final = Text("{store} is locked by other writers: try again", "{store}正被其他写入者锁定，请重试")
+STORE_UNUSABLE: Final = Text("{store} cannot be used: {reason}", "{store}无法使用：{reason}")
 
 PROBLEM: Final = Text("{field}: {problem}", "{field}：{problem}")
 COMMA: Final = Text(", ", "、")
@@ -177,7 +177,7 @@ MIGRATE_DESCRIPTION: Final = Text(
     "创建或迁移数据表。PostgreSQL 只由此命令迁移：启动新版本的副本之前请执行一次。同时执行多次也是安全的。",
 )
 MIGRATED: Final = Text(
-    "the tables of {store} are up to date (revision {revision})", "{store} 的数据表已是最新（版本 {revision}）"
+    "the tables of {store} are up to date (revision {revision})", "{store}的数据表已是最新（版本 {revision}）"
 )
 TOKEN_KEYS: Final = Text(
     "keys that encrypt stored Keystone tokens: rotate", "加密所存 Keystone 令牌的密钥：rotate（轮换）"

@@ -13,7 +13,7 @@ from cloudconsole.server.commands.admin import messages, transfer_messages
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.progress import showing_rows
 from cloudconsole.server.commands.admin.store import add_directory_arguments, add_json_argument, now
-from cloudconsole.server.commands.i18n import argument_error
+from cloudconsole.server.commands.i18n import argument_error, localized
 from cloudconsole.server.commands.passwords import warn_password_in_arguments
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.config.types import DATABASE
@@ -22,6 +22,7 @@ from cloudconsole.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from cloudconsole.operator.maintenance.postgres_copy import CopyResult
+    from cloudconsole.store.postgres.store import PostgresStore
 
 
 def add_commands(subparsers: Any) -> None:
@@ -73,20 +74,22 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
         )
     time.sleep(target.replication_wait_seconds)
     record_in_audit_log(store, COPY_TO, str(target), {"moment": result.moment})
-    _report(arguments, store, target.location, result)
+    _report(arguments, store, target, result)
 
 
-def _report(arguments: argparse.Namespace, store: SqliteStore, location: str, result: "CopyResult") -> None:
+def _report(arguments: argparse.Namespace, store: SqliteStore, target: "PostgresStore", result: "CopyResult") -> None:
     if result.is_behind:
-        behind = translate(transfer_messages.COPY_BEHIND, store=store, time=result.moment)
+        behind = translate(transfer_messages.COPY_BEHIND, store=localized(store), time=result.moment)
         sys.stderr.write(f"cloudconsole: {behind}\n")
     if arguments.json:
         output.print_json(
-            {"store": location, "moment": result.moment, "rows": result.rows, "written_since": result.is_behind}
+            {"store": target.location, "moment": result.moment, "rows": result.rows, "written_since": result.is_behind}
         )
         return
     for table, count in result.rows.items():
         if count:
             output.print_line(f"{table}: {count}")
-    output.print_line(translate(transfer_messages.COPIED, store=store, time=result.moment, location=location))
+    output.print_line(
+        translate(transfer_messages.COPIED, store=localized(store), time=result.moment, location=localized(target))
+    )
     output.print_line(translate(transfer_messages.SERVE_COPY))

@@ -144,12 +144,12 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
     except OverridableError as error:
         return exit_with_error(translate(messages.OVERRIDABLE, problem=localized(error.message)))
     except (OperatorError, StoreError) as error:
-        return exit_with_error(localized(*error.args))
+        return exit_with_error(localized(error.message if isinstance(error, OperatorError) else error))
     except (DBAPIError, sqlite3.Error) as problem:
         if is_lock_error(problem):
-            return exit_with_error(translate(messages.STORE_LOCKED, store=settings.store))
+            return exit_with_error(translate(messages.STORE_LOCKED, store=localized(settings.store)))
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return exit_with_error(translate(messages.STORE_UNUSABLE, store=settings.store, reason=reason))
+        return exit_with_error(translate(messages.STORE_UNUSABLE, store=localized(settings.store), reason=reason))
     except UnicodeEncodeError:
         return exit_with_error(translate(messages.ARGUMENT_NOT_UTF8))
     except OSError as problem:

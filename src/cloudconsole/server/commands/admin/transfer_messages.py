@@ -192,10 +192,10 @@ WHILE_SERVED_FLAG: Final = Text(
 )
 COPY_BEHIND: Final = Text(
     "{store} was modified after {time}: later changes are not in the copy",
-    "{store} 在 {time} 之后有修改：副本中没有之后的更改",
+    "{store}在 {time} 之后有修改：副本中没有之后的更改",
 )
 COPIED: Final = Text(
     "copied {store} as of {time} to {location} and compared row by row",
-    "已将 {time} 的 {store} 复制到 {location}，并已逐行比对",
+    "已将 {time} 的 {store}复制到 {location}，并已逐行比对",
 )
 SERVE_COPY: Final = Text("to serve it, set the setting database", "如需用它提供服务，请配置设置项 database")
