@@ -14,18 +14,23 @@ from typing import Final
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from cloudconsole.backends.openstack.secret_files import SecretFileError, read_secret_file
+from cloudconsole.spec.i18n import Text
 
 
 def read_keys(file: Path) -> list[bytes]:
     """Return the keys, newest first; raise `SecretFileError` if they cannot be used."""
-    keys = read_secret_file(file, "token keys").split()
+    keys = read_secret_file(file, Text("token keys", "令牌密钥")).split()
     if not keys:
-        raise SecretFileError(f"{file} has no keys: restore the file, or remove it, which ends all federated sessions")
+        raise SecretFileError(
+            f"{file} has no keys: restore the file, or remove it, which ends all federated sessions",
+            f"{file} 中没有密钥：请恢复该文件，或将其删除（会结束所有联合登录会话）",
+        )
     for number, key in enumerate(keys, start=1):
         if not _is_key(key):
             # Not the key itself: it may be valid except for one character.
             raise SecretFileError(
-                f"key {number} in {file} is not a valid Fernet key: restore the file, or remove that line"
+                f"key {number} in {file} is not a valid Fernet key: restore the file, or remove that line",
+                f"{file} 中的第 {number} 个密钥不是有效的 Fernet 密钥：请恢复该文件，或删除该行",
             )
     return keys
 
@@ -39,7 +44,10 @@ def create_keys(file: Path) -> None:
     except FileExistsError:
         return
     except OSError as problem:
-        raise SecretFileError(f"the token keys in {file} cannot be created: {problem.strerror}") from problem
+        raise SecretFileError(
+            f"the token keys in {file} cannot be created: {problem.strerror}",
+            f"无法创建令牌密钥文件 {file}：{problem.strerror}",
+        ) from problem
 
 
 def rotate_keys(file: Path) -> None:
@@ -51,10 +59,15 @@ def rotate_keys(file: Path) -> None:
             with _written_beside(file, keys, like=status) as beside:
                 beside.replace(file)
     except FileNotFoundError as problem:
-        text = f"there are no token keys in {file}: a console with a Keystone endpoint creates them at start"
-        raise SecretFileError(text) from problem
+        raise SecretFileError(
+            f"there are no token keys in {file}: a console with a Keystone endpoint creates them at start",
+            f"{file} 中没有令牌密钥：配置了 Keystone 认证地址的控制台会在启动时创建",
+        ) from problem
     except OSError as problem:
-        raise SecretFileError(f"the token keys in {file} cannot be rotated: {problem.strerror}") from problem
+        raise SecretFileError(
+            f"the token keys in {file} cannot be rotated: {problem.strerror}",
+            f"无法轮换 {file} 中的令牌密钥：{problem.strerror}",
+        ) from problem
 
 
 def _is_key(key: bytes) -> bool:

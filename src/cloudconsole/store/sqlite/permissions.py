@@ -17,6 +17,8 @@ MIN_FREE: Final = 64 * 1024 * 1024
 class UnsafePermissions(NamedTuple):
     text: str
     fix: str
+    chinese: str
+    """Both in Chinese."""
 
 
 def find_unsafe_permissions(folder: Path) -> UnsafePermissions | None:
@@ -30,11 +32,14 @@ def find_unsafe_permissions(folder: Path) -> UnsafePermissions | None:
         return UnsafePermissions(
             f"the data directory {folder} belongs to {owner}, who can replace its files",
             f"run this as {owner}, or chown -R {user_named(current_user)} {quote(str(folder))}",
+            f"数据目录 {folder} 属于 {owner}，该用户可以替换其中的文件：请以 {owner} 身份执行，"
+            f"或执行 chown -R {user_named(current_user)} {quote(str(folder))}",
         )
     if status.st_mode & S_IWOTH:
         return UnsafePermissions(
             f"every user can write to the data directory {folder} and replace its files",
             f"chmod o-w {quote(str(folder))}",
+            f"所有用户都可写入数据目录 {folder} 并替换其中的文件：chmod o-w {quote(str(folder))}",
         )
     return None
 
@@ -42,7 +47,7 @@ def find_unsafe_permissions(folder: Path) -> UnsafePermissions | None:
 def reject_unsafe_permissions(folder: Path) -> None:
     problem = find_unsafe_permissions(folder)
     if problem is not None:
-        raise StoreError(f"{problem.text}: {problem.fix}")
+        raise StoreError(f"{problem.text}: {problem.fix}", problem.chinese)
 
 
 def reject_world_writable(folder: Path) -> None:

@@ -153,6 +153,21 @@ def test_errors_of_the_store_are_in_chinese(admin: Run, cloudconsole: Run, tmp_p
 
 
 @pytest.mark.embedded_only
+def test_missing_token_keys_are_reported_in_chinese(admin: Run, data: Path) -> None:
+    problem = admin("token-keys", "rotate", "--lang", "zh").err
+    assert (
+        problem == f"cloudconsole: {data}/token-keys 中没有令牌密钥：配置了 Keystone 认证地址的控制台会在启动时创建\n"
+    )
+
+
+@pytest.mark.embedded_only
+def test_unsafe_data_directory_is_reported_in_chinese(admin: Run, data: Path) -> None:
+    data.chmod(0o777)
+    problem = f"所有用户都可写入数据目录 {data} 并替换其中的文件：chmod o-w {data}"
+    assert admin("node", "list", "--lang", "zh").err == f"cloudconsole: {problem}\n"
+
+
+@pytest.mark.embedded_only
 def test_stores_are_named_in_chinese(admin: Run, data: Path) -> None:
     assert admin("migrate", "--lang", "zh").out.startswith(f"{data} 中的数据存储的数据表已是最新（版本 ")
 
