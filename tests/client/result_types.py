@@ -51,7 +51,7 @@ def sync_results(console: Console) -> None:
     assert_type(console.domains(), list[DomainSummary])
     assert_type(console.announcements(), list[Announcement])
     assert_type(console.prices(), list[Price])
-    assert_type(console.estimate([{"res_type": "loadbalance"}]), Estimate)
+    assert_type(console.estimate([{"res_type": "instance", "flavor": "1", "count": 2}]), Estimate)
     assert_type(console.cost_summary(), list[CostSummary])
     assert_type(console.costs(by_day=True), list[ResourceCost])
     assert_type(console.monthly_bills(), list[MonthlyBill])

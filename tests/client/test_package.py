@@ -33,6 +33,8 @@ WRONG = """
 from cloudconsole import Console, Misspelled
 Console("http://x").domain(7)
 Console("http://x").usage_limits().instances.limit + 1
+Console("http://x").estimate([{"res_type": "volume", "gigabytes": 5}])
+Console("http://x").estimate([{"res_type": "router"}])
 """
 
 
@@ -41,7 +43,7 @@ def test_a_users_project_is_type_checked(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(WRONG)
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "use.py", "wrong.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
-    assert "Found 3 errors in 1 file (checked 2 source files)" in done.stdout, done.stdout + done.stderr
+    assert "Found 5 errors in 1 file (checked 2 source files)" in done.stdout, done.stdout + done.stderr
     assert "use.py" not in done.stdout
 
 

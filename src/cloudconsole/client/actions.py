@@ -16,6 +16,7 @@ from cloudconsole.client.extension_models import (
     CostSummary,
     DomainSummary,
     Estimate,
+    EstimateItem,
     Forecast,
     MonthlyBill,
     Price,
@@ -117,7 +118,7 @@ class ActionFlow:
             yield from self.call(GET_PRICES.name, {}, partial(extension_decoding.prices, about=about), retry_policy)
         )
 
-    def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None) -> Steps[Estimate]:
+    def estimate(self, items: Sequence[EstimateItem], hours: int | None) -> Steps[Estimate]:
         retry_policy = self.retry_policy()
         about = yield from self._protocol.description(retry_policy)
         sent: Any = list(map(dict, items))

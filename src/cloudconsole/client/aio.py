@@ -20,6 +20,7 @@ from cloudconsole.client.extension_models import (
     CostSummary,
     DomainSummary,
     Estimate,
+    EstimateItem,
     Forecast,
     MonthlyBill,
     Price,
@@ -181,10 +182,10 @@ class AsyncConsole:
         """Return the prices in force and to come."""
         return await self._run(self._flow.prices())
 
-    async def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None = None) -> Estimate:
+    async def estimate(self, items: Sequence[EstimateItem], hours: int | None = None) -> Estimate:
         """Return what resources would cost, and whether they fit.
 
-        Each item is a mapping such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see GetEstimate.
+        An item is such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see `EstimateItem`.
         """
         return await self._run(self._flow.estimate(items, hours))
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from cloudconsole.client.models import Cost
+from cloudconsole.spec.extension_records import EstimatedType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,22 @@ class QuotaNeed:
     free: int | None
     needed: int
     lacking: int
+
+
+class EstimateItem(TypedDict, total=False):
+    """Resources to estimate, as sent to GetEstimate."""
+
+    res_type: Required[EstimatedType]
+    flavor: str
+    """The ID or the name of a flavor; required for an instance, and only there."""
+    size: int
+    """In GB; required for a volume or an image, and only there."""
+    type: str
+    """The volume type."""
+    count: int
+    """How many; negative for resources that are to be removed."""
+    region: str
+    """The node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

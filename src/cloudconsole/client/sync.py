@@ -21,6 +21,7 @@ from cloudconsole.client.extension_models import (
     CostSummary,
     DomainSummary,
     Estimate,
+    EstimateItem,
     Forecast,
     MonthlyBill,
     Price,
@@ -181,10 +182,10 @@ class Console:
         """Return the prices in force and to come."""
         return self._run(self._flow.prices())
 
-    def estimate(self, items: Sequence[Mapping[str, Any]], hours: int | None = None) -> Estimate:
+    def estimate(self, items: Sequence[EstimateItem], hours: int | None = None) -> Estimate:
         """Return what resources would cost, and whether they fit.
 
-        Each item is a mapping such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see GetEstimate.
+        An item is such as `{"res_type": "instance", "flavor": "1", "count": 2}`; see `EstimateItem`.
         """
         return self._run(self._flow.estimate(items, hours))
 

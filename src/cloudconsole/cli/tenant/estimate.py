@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from cloudconsole.cli import output, stdout
 from cloudconsole.cli.config import TABLE_OUTPUTS
@@ -21,7 +21,7 @@ from cloudconsole.cli.terraform_plans import Item, Plan, is_plan, read_plan
 if TYPE_CHECKING:
     from cloudconsole.cli.config import OutputSettings
     from cloudconsole.cli.connection import ConsoleSession
-    from cloudconsole.client import Console, Estimate
+    from cloudconsole.client import Console, Estimate, EstimateItem
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 _PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages.MONTH, "year": messages.YEAR}
@@ -61,8 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _estimate(console: "Console", plan: Plan, arguments: argparse.Namespace) -> "Estimate":
     from cloudconsole.client import ConsoleError
 
+    # The console validates the items of a file.
+    items = cast("list[EstimateItem]", plan.items)
     try:
-        return console.estimate(plan.items, arguments.hours)
+        return console.estimate(items, arguments.hours)
     except ConsoleError as error:
         # The message names a place in the request, which the user has not written.
         if error.error == "node_not_found" and arguments.node:
