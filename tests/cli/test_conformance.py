@@ -154,7 +154,7 @@ class TestLogin:
         assert "所选检查均通过：MUST：通过 3，失败 0，跳过 0；" in done.stdout
         assert json.loads(report.read_text())["checks"][0]["title"].startswith("GET /api/ sets the cookies")
         verified = command("conformance", "--verify", str(report), "--lang", "zh")
-        assert verified.stdout.startswith(f"{report}：未被改动；MUST：通过 3，")
+        assert verified.stdout.startswith(f"{report}：未被改动；所选检查均通过：MUST：通过 3，")
 
     def test_the_only_listed_region_is_the_default(self, server: RunningServer) -> None:
         done = command("conformance", server.base, "--username", "demo", "--only", "login.accepted", **PASSWORDS)

@@ -89,7 +89,7 @@ class TestCsv:
         assert list(csv.reader(io.StringIO(csv_line(values), newline=""))) == [values]
 
     @pytest.mark.parametrize(
-        "text", ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", " =1", "-1+1", "-1=x"]
+        "text", ["=1+1", "+A1", "-A1", "@SUM(A1)", "\ta", "\ra", "\na", "＝1+1", " =1", "-1+1", "-1=x"]
     )
     def test_csv_text_is_not_run_as_a_spreadsheet_formula(self, text: str) -> None:
         ((shown,),) = csv.reader(io.StringIO(csv_line([text]), newline=""))
@@ -105,6 +105,9 @@ class TestCsv:
             ("a;=1", "a;'=1"),
             ("a;=1;b\t@x\n+2", "a;'=1;b\t'@x\n'+2"),
             ("a; -x", "a;' -x"),
+            ("\t=1", "'\t'=1"),
+            ("\r=1", "'\r'=1"),
+            ("\n=1", "'\n'=1"),
             # Its quotation marks are doubled, so that the part begins with an empty quoted text.
             ('a;"=1;', "a;'\"=1;"),
             ("hk;-2;-2.5e3;ov", "hk;-2;-2.5e3;ov"),

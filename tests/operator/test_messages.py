@@ -67,7 +67,7 @@ def test_both_languages_of_a_message_have_the_same_placeholders(path: Path) -> N
         if len(texts) == 2:
             english, chinese = map(str, texts)
             assert set(_PLACEHOLDER.findall(english)) == set(_PLACEHOLDER.findall(chinese)), english
-            assert chinese.strip() != english, english
+            assert chinese.strip() != english or not _PLACEHOLDER.sub("", english), english
 
 
 @pytest.mark.parametrize(

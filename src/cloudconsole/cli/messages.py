@@ -24,10 +24,6 @@ NEEDS_SERVER: Final = Text(
     "“{command}”需要服务端：pip install 'cloudconsole[server]'",
 )
 UNKNOWN_OPTION: Final = Text("unknown option {flag}", "此处没有选项 {flag}")
-NEEDS_SERVER: Final = Text(
-    "'{command}' needs the server: pip install 'cloudconsole[server]'",
-    "“{command}”需要服务端：pip install 'cloudconsole[server]'",
-)
 USE_INSTEAD: Final = Text(": use {instead}", "：请用 {instead}")
 DID_YOU_MEAN: Final = Text(" (did you mean {near}?)", "（是否想用 {near}？）")
 OPTIONS_AFTER_COMMAND: Final = Text(": put a command's options after the command", "：选项应写在命令之后")

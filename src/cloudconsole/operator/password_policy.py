@@ -71,10 +71,10 @@ def _common_passwords() -> frozenset[str]:
 def read_password_file(file: Path) -> str:
     """Read a password file; the message of a ValueError does not name the file."""
     try:
-        # A pipe or a device could block forever.
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
+        with open(file, "rb", opener=_open_without_waiting) as opened:
             status = os.fstat(opened.fileno())
-            reason = reason_for_distrust(status) if stat.S_ISREG(status.st_mode) else Text("is not a file", "不是文件")
+            is_regular = stat.S_ISREG(status.st_mode)
+            reason = reason_for_distrust(status) if is_regular else Text("is not a regular file", "不是普通文件")
             password = "" if reason else read_password(opened)
     except OSError as error:
         raise ValueError(Message("cannot be read: {reason}", "无法读取：{reason}", reason=error.strerror)) from None
@@ -91,6 +91,11 @@ def read_password_file(file: Path) -> str:
             )
         )
     return password
+
+
+def _open_without_waiting(file: str, flags: int) -> int:
+    # A pipe or a device could block forever.
+    return os.open(file, flags | os.O_NONBLOCK)
 
 
 def read_password(source: IO[bytes]) -> str:
