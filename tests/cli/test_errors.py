@@ -227,7 +227,11 @@ def test_login_saves_ca_file_but_not_insecure(
         (envelope({"regions": ["http://a", "http://b"]}, headers=OPENED.headers), 2, "--region is required"),
         (Canned(200, b"<html>", OPENED.headers), 2, "--region is required"),
         (Canned(404, b"<h1>Not Found</h1>"), 1, "the server at http://127.0.0.1:"),
-        (Canned(502, b"<h1>Bad Gateway</h1>"), 1, "the console responded with status 502\n"),
+        (
+            Canned(502, b"<h1>Bad Gateway</h1>", [("Retry-After", "86400")]),
+            1,
+            "the console responded with status 502\n",
+        ),
     ],
 )
 def test_missing_region_and_other_servers_are_one_line_errors(
