@@ -23,9 +23,11 @@ from cloudconsole.operator.entities import (
 from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction, read_only_transaction
-from tests.operator.clouds import SECRET_HASH
+from tests.operator.clouds import SECRET_HASH, SMALL
+from tests.operator.conftest import StoreWith
 from tests.operator.test_entity_models import DOMAIN
 from tests.operator.transactions import NOW, rejected, transaction
+from tests.stores import copy_store, open_engine
 
 ORDERS = [
     pytest.param(entity, Order(field, descending), id=f"{entity.name} {Order(field, descending)}")
@@ -35,10 +37,11 @@ ORDERS = [
 ]
 
 
-@pytest.fixture
-def varied(small: Engine) -> Engine:
-    """A cloud where all entity types have equal, different and missing values."""
-    with transaction(small) as tx:
+@pytest.fixture(scope="module")
+def varied(store_with: StoreWith, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A cloud where all entity types have equal, different and missing values; no test changes it."""
+    engine = open_engine(copy_store(store_with(SMALL), tmp_path_factory.mktemp("varied") / "data"), "cloud")
+    with transaction(engine) as tx:
         for number in range(3):
             TENANTS.add(tx, {"name": f"T{number}", **({"project": "p@https://id.example"} if number == 1 else {})})
         for number in range(3):
@@ -59,7 +62,8 @@ def varied(small: Engine) -> Engine:
             RESOURCES.add(tx, {"tenant": "T0", "kind": "keypair", "id": f"k{number}", "name": name})
         RESOURCES.end(tx, "k2", "2030-01-01")
         RESOURCES.end(tx, "k3", "2029-01-01")
-    return small
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture
@@ -120,7 +124,7 @@ def test_unknown_order_is_rejected(small: Engine, entity: EntityType) -> None:
 
 
 def test_page_after_a_missing_row_needs_the_default_order(varied: Engine) -> None:
-    with transaction(varied) as tx:
+    with read_only_transaction(varied, now=NOW) as tx:
         assert keys(RESOURCES, RESOURCES.list(tx, {"kind": "keypair"}, "k1x", 1)) == ["k2"]
     with rejected(varied, "^there is no resource k1x$") as tx:
         RESOURCES.list(tx, after="k1x", order=Order("name"))
