@@ -245,11 +245,10 @@ class Console:
         allow = ", ".join([*routes, *(["HEAD"] if "GET" in routes else []), "OPTIONS"])
         if request.method == "OPTIONS":
             return Response(status=204, headers=[(b"allow", allow.encode())])
-        if routes:
-            raise MethodNotAllowed(allow)
+        error: ApiError = MethodNotAllowed(allow) if routes else NotFound()
         if self._admin_ui is not None and request.path.startswith(OPERATOR_PATH):
-            return await self._admin_ui.not_found(request)
-        raise NotFound
+            return await self._admin_ui.without_route(request, error)
+        raise error
 
     async def leave(self) -> None:
         """Close what is bound to the running event loop; `close` does the rest."""

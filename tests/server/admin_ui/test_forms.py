@@ -143,6 +143,15 @@ def test_errors_are_html_pages(operator: Operator, data: Path) -> None:
     assert "the audit log shows whether it was made" in page.text
 
 
+def test_page_for_a_wrong_method_is_like_that_for_an_unknown_path(operator: Operator) -> None:
+    reply = operator.post("/admin/tenant/", {})
+    page, unknown = Page(reply), operator.get("/admin/x/")
+    assert (reply.status, reply.header("allow"), unknown.status) == (405, "GET, HEAD, OPTIONS", 404)
+    assert "This address does not accept POST requests, so nothing was changed." in page.text
+    assert set(page.links) - set(unknown.links) == set()
+    assert page.links.count("/admin/tenant/") == unknown.links.count("/admin/tenant/") + 1
+
+
 @pytest.mark.parametrize(
     ("path", "page"),
     [

@@ -7,11 +7,13 @@ from sqlalchemy import Engine
 from cloudconsole.backends.costs.reports import RecordedCosts
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
+from cloudconsole.operator.messages import Message
 from cloudconsole.server.admin_ui.attention import AttentionReader, CheckEndpoints
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
+from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.page_services import NOT_FOUND, PageServices
 from cloudconsole.server.admin_ui.row_actions import row_actions_for
-from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
+from cloudconsole.server.admin_ui.sessions import OperatorRequest, OperatorSessions, SignInView
 from cloudconsole.server.admin_ui.templating import (
     AUDIT_PATH,
     LANGUAGE_PATH,
@@ -41,7 +43,7 @@ from cloudconsole.server.http.response import Endpoint, Response, Route, Routes,
 from cloudconsole.server.http.sessions import SessionFinder
 from cloudconsole.server.metrics.layout import ADMIN_UI, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
-from cloudconsole.spec.errors import ApiError, LoginRequired, NotFound, Unavailable
+from cloudconsole.spec.errors import ApiError, LoginRequired, MethodNotAllowed, Unavailable
 from cloudconsole.spec.i18n import Text
 
 _TITLES: Final = {
@@ -59,6 +61,11 @@ _OUTCOME_UNKNOWN: Final = Text(
     " If you sent a change, the audit log shows whether it was made.",
     "如果您提交了更改，可在审计日志中查看是否已生效。",
 )
+_WRONG_METHOD: Final = (
+    "This address does not accept {method} requests, so nothing was changed.",
+    "此地址不接受 {method} 请求，未做任何更改。",
+)
+_OPEN_PAGE: Final = Text("Open the page at this address", "打开此地址的页面")
 
 
 class AdminUi:
@@ -121,30 +128,38 @@ class AdminUi:
             self._sign_in.restores[OPERATOR_PATH + action.path] = page.restore
         return routes
 
-    async def not_found(self, request: Request) -> Response:
-        """Render the page for an unknown path, which has navigation if an operator is signed in."""
+    async def without_route(self, request: Request, error: ApiError) -> Response:
+        """Render the page for an unknown path or method, which has navigation if an operator is signed in."""
         visit = await self._sessions.find(request)
         if visit is None:
-            raise NotFound
-        return self._context.not_found(request, visit, NotFound.text)
+            raise error
+        request.outcome = error.error
+        return self._error_page(error, request, visit)
 
     def error_page(self, error: ApiError, request: Request) -> Response:
-        """Render an API error as a page."""
+        """Render an API error as a page without navigation: the session may be what cannot be read."""
         if isinstance(error, LoginRequired):
             return self._sign_in.send_there(request, error)
-        problem = Text(error.message("en"), error.message("zh"))
+        return self._error_page(error, request, None)
+
+    def _error_page(self, error: ApiError, request: Request, visit: OperatorRequest | None) -> Response:
+        problem: Label = Text(error.message("en"), error.message("zh"))
         if isinstance(error, Unavailable) and request.method == "POST":
-            problem = Text(*(text + more for text, more in zip(problem, _OUTCOME_UNKNOWN, strict=True)))
+            problem = Message("{problem}{more}", "{problem}{more}", problem=problem, more=_OUTCOME_UNKNOWN)
+        links: list[tuple[Label, str]] = []
+        if isinstance(error, MethodNotAllowed):
+            problem = Message(*_WRONG_METHOD, method=request.method)
+            links = [(_OPEN_PAGE, request.path)] if "GET" in error.allow.split(", ") else []
         return self._renderer.page(
             "error.html",
             request,
             status=error.code,
             headers=error_headers(error),
-            visit=None,
+            visit=visit,
             title=_TITLES.get(error.code, _REJECTED),
             problem=problem,
             code=error.code,
-            links=[],
+            links=links,
         )
 
     def close(self) -> None:
