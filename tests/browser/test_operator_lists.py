@@ -141,7 +141,7 @@ def test_keys_move_through_the_audit_log(page: Page) -> None:
     page.goto("/admin/audit/?log=access")
     rows = page.locator("tbody tr")
     page.keyboard.press("j")
-    expect(rows.first.get_by_role("link")).to_be_focused()
+    expect(rows.first.get_by_role("link").first).to_be_focused()
     page.keyboard.press("/")
     expect(page.get_by_label("Account", exact=True)).to_be_focused()
     page.goto("/admin/audit/")

@@ -72,6 +72,8 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] | None = None
     """Only entries with exactly these changes or events."""
     subject: str | None = None
+    address: str | None = None
+    """Prefix of the client's address; of logins only."""
     since: int | None = None
     until: int | None = None
     after: int | None = None
@@ -161,6 +163,8 @@ def _conditions(connection: Connection, table: Table, search: AuditQuery) -> lis
         conditions.append(ordered_search(connection, change, those))
     if search.subject is not None:
         conditions.append(table.c.subject == search.subject)
+    if search.address is not None:
+        conditions.append(starts_with(table.c.address, search.address))
     if search.change is not None:
         conditions.append(ordered_search(connection, change, partial(starts_with, prefix=search.change)))
     if search.since is not None or search.until is not None:

@@ -11,7 +11,7 @@ from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store.sql import in_values
-from cloudconsole.store.tables import access_audit, accounts
+from cloudconsole.store.tables import access_audit, accounts, tenants
 from cloudconsole.store.tables.activity import LOGIN, OPERATOR_LOGIN
 
 MAX_ACCOUNTS: Final = 20
@@ -37,10 +37,11 @@ def usernames_of(tx: OperatorTransaction, tenant: str) -> tuple[str, ...]:
     return tuple(tx.connection.scalars(query))
 
 
-def known_usernames(tx: OperatorTransaction, usernames: Collection[str]) -> set[str]:
-    """Return those of the usernames that have an account."""
-    found = in_values(tx.connection, accounts.c.username, usernames)
-    return set(tx.connection.scalars(select(accounts.c.username).where(found)))
+def tenants_of_accounts(tx: OperatorTransaction, usernames: Collection[str]) -> dict[str, str]:
+    """Return the tenants of those of the usernames that have an account."""
+    query = select(accounts.c.username, tenants.c.name).join(tenants, tenants.c.id == accounts.c.tenant_id)
+    found = tx.connection.execute(query.where(in_values(tx.connection, accounts.c.username, usernames)))
+    return {username: tenant for username, tenant in found}  # noqa: C416 - rows are not pairs to mypy
 
 
 def domains_of(tx: OperatorTransaction, tenant: str) -> Listed:

@@ -295,6 +295,8 @@ def test_audit_log_can_be_searched_and_paged(operator: Operator, data: Path) -> 
         "log=access&actor=operator&event=operator_login": 1,
         "log=access&event=login": 0,
         "log=access&event=failed": 0,
+        "log=access&address=127.": 1,
+        "log=access&address=27.": 0,
         "log=access&actor=demo": 0,
         "log=access&tenant=provider": 1,
         "log=access&tenant=provider&actor=demo": 0,
@@ -319,9 +321,11 @@ def test_failed_sign_ins_are_found_and_lead_to_their_accounts(operator: Operator
     page = operator.get("/admin/audit/?log=access&event=failed")
     assert entries_on(page) == entries_on(operator.get("/admin/audit/?log=access&event=operator_login_refused")) == 2
     assert page.html.count("badge danger") == 2
-    assert [link for link in page.links if link.startswith("/admin/account/one/")] == [
-        "/admin/account/one/?key=operator"
-    ]
+    assert "unknown account" in page.text
+    for path in ("account/one/?key=operator", "tenant/one/?key=provider"):
+        assert page.links.count(f"/admin/{path}") == 1
+    (address,) = {link for link in page.links if "address=" in link}
+    assert entries_on(operator.get(address)) == 2
 
 
 def entries_on(page: Page) -> int:

@@ -30,7 +30,7 @@ from cloudconsole.operator.audit import BACKUP
 from cloudconsole.operator.login_failures import locked_usernames
 from cloudconsole.operator.messages import Message, Term
 from cloudconsole.operator.near_quotas import NEAR_PERCENT, QuotaLevel, TenantNearQuota
-from cloudconsole.operator.tenant_overview import known_usernames
+from cloudconsole.operator.tenant_overview import tenants_of_accounts
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.operator.unpriced_resources import UnpricedResources
 from cloudconsole.server.admin_ui.database import DatabaseExecutor
@@ -136,7 +136,7 @@ class AttentionReader:
         activity = await self._executor.read_activity(self._activity)
         # Users of identity services have no account here that could be unlocked.
         if activity.locked:
-            accounts = await self._executor.read(lambda tx: known_usernames(tx, activity.locked))
+            accounts = await self._executor.read(lambda tx: tenants_of_accounts(tx, activity.locked))
             activity = activity._replace(locked=[name for name in activity.locked if name in accounts])
         return state, activity
 

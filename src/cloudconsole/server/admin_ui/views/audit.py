@@ -27,7 +27,7 @@ from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.messages import Message
 from cloudconsole.operator.renames import key_after
 from cloudconsole.operator.rows_and_records import Record
-from cloudconsole.operator.tenant_overview import known_usernames, usernames_of
+from cloudconsole.operator.tenant_overview import tenants_of_accounts, usernames_of
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.csv_download import csv_body, csv_response
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
@@ -97,6 +97,13 @@ _ACCESSES: Final = (
         suggests="tenant",
     ),
     FormField("event", MESSAGES["audit.event"], "", "choice", ("event",), choices=(FAILED, *ACCESS_EVENTS)),
+    FormField(
+        "address",
+        MESSAGES["audit.address"],
+        Text("An IP address or its beginning.", "IP 地址或其开头部分。"),
+        "text",
+        ("address",),
+    ),
     *_TIMES,
 )
 _NONE: Final = MESSAGES["value.none"]
@@ -153,6 +160,8 @@ class AuditView:
             visit,
             status=422 if problems.all else 200,
             is_access=is_access,
+            is_of_failures=is_access and terms == {"event": FAILED},
+            event=terms.get("event"),
             lines=lines,
             total=total_text(total),
             is_whole=total == len(lines),
@@ -210,14 +219,8 @@ class AuditView:
 
         lines, total = await self._context.executor.read_activity(read)
         names = {line["username"] for line in lines if line["username"] is not None}
-        known = await self._context.executor.read(lambda tx: known_usernames(tx, names))
-        return [
-            {
-                **line,
-                "page": link("account/one/", key=line["username"]) if line["username"] in known else None,
-            }
-            for line in lines
-        ], total
+        tenants = await self._context.executor.read(lambda tx: tenants_of_accounts(tx, names))
+        return [{**line, "tenant": tenants.get(line["username"])} for line in lines], total
 
 
 def _asked(query: Mapping[str, str]) -> tuple[bool, tuple[FormField, ...], Terms]:
@@ -307,7 +310,7 @@ def _page_of(line: Record) -> str | None:
 
 
 def _search(terms: Mapping[str, str], query: Mapping[str, str], zone: tzinfo) -> AuditQuery:
-    texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject")}
+    texts: dict[str, Any] = {name: terms.get(name) for name in ("actor", "change", "subject", "address")}
     moments: dict[str, Any] = {name: _moment(name, terms[name], zone) for name in ("since", "until") if name in terms}
     entries: dict[str, Any] = {name: _entry_id(query.get(name, "")) for name in ("after", "before")}
     return AuditQuery(**texts, **moments, **entries, events=_events(terms), limit=PAGE + 1)
