@@ -88,7 +88,7 @@ def test_printed_flavors_are_a_table_after_the_estimate(browser: ConsoleBrowser)
     page.emulate_media(media="print")
     expect(page.locator(".flavor-table thead th").first).to_be_visible()
     assert page.locator(".flavor-table tr").nth(1).evaluate("each => getComputedStyle(each).display") == "table-row"
-    for selector in (".filters", ".estimate-bar", ".flavor-table .arrow", ".col-add"):
+    for selector in (".filters", ".estimate-bar", ".flavor-table .arrow", ".col-add", ".estimate button"):
         assert not any(each.is_visible() for each in page.locator(selector).all())
     estimate, table = (page.locator(each).bounding_box() for each in (".estimate", ".flavor-table"))
     assert estimate

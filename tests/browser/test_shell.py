@@ -561,3 +561,19 @@ def test_a_second_visit_loads_the_page_from_the_cache(browser: ConsoleBrowser) -
     wait_until_loaded(page)
     assert 304 in [each["statusCode"] for each in responses]
     assert sum(each["encodedDataLength"] for each in finished) < SECOND_BUDGET
+
+
+@pytest.mark.parametrize("address", ["/#/", "/#/costs?by=resource", "/#/domain/206813", "/docs/"])
+def test_a_printed_page_has_no_controls_and_cuts_nothing_off(browser: ConsoleBrowser, address: str) -> None:
+    page = browser.open_signed_in("/#/")
+    page.goto(address)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 720, "height": 1000})
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    # The bars of the chart and the links of a table are buttons.
+    for control in page.locator("button:not(.column, .group-link), input, select").all():
+        expect(control).to_be_hidden()
+    assert not overflows(page)
+    is_cut = "each => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight"
+    assert page.locator("pre").evaluate_all(f"all => all.filter({is_cut}).length") == 0
