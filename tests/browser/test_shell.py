@@ -248,7 +248,7 @@ def test_the_api_reference_is_accessible_in_the_chosen_theme(browser: ConsoleBro
     contents = page.get_by_role("navigation", name="Contents")
     page.locator("#errors").scroll_into_view_if_needed()
     expect(contents).to_be_in_viewport() if size == "desktop" else expect(contents).not_to_be_in_viewport()
-    expect(page.get_by_role("link", name="Console", exact=True)).to_have_attribute("href", "/")
+    expect(page.get_by_role("link", name="Cloud Console", exact=True)).to_have_attribute("href", "/")
     assert {response.status for response in browser.responses} == {200}
     screenshot(page, f"docs-{theme}-{size}")
 
@@ -284,11 +284,11 @@ def test_the_api_reference_offers_the_theme_and_says_in_chinese_that_it_is_in_en
     page = browser.open("/docs/", viewport=PHONE)
     expect(page.locator("main [lang=zh]").first).to_contain_text("本文档为英文")
     themes = page.get_by_role("group", name="Theme")
-    expect(themes.locator("[aria-pressed=true]")).to_have_text("System")
+    expect(themes.locator("[aria-pressed=true]")).to_have_accessible_name("System")
     themes.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()
-    expect(themes.locator("[aria-pressed=true]")).to_have_text("Dark")
+    expect(themes.locator("[aria-pressed=true]")).to_have_accessible_name("Dark")
     page.goto("/")
     expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
     page.goto("/docs/")

@@ -78,7 +78,7 @@ def _problems(extension: Extension, name: str) -> Iterator[str]:
         yield f"has a type named {min(taken)}, like the console itself"
     hash(extension)
     document = build_document((*ACTIONS, *EXTENSIONS, extension))
-    render(document, "")
+    render(document, "", "")
     envelope.encode(document)
 
 

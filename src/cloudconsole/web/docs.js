@@ -1,9 +1,11 @@
 // The API reference: the address of this console in its commands, copy buttons, the choice of the theme, and contents that
 // can be filtered and show the present section. Without this script everything is readable.
 
+import { h } from "./console/core/dom.js";
+import { onThemeChange, setTheme, theme } from "./console/core/theme.js";
+import { icon } from "./console/shell/icons.js";
+
 const CONFIRMATION_MS = 2500;
-// As on the other pages; theme.js applies it before the first paint.
-const THEME_KEY = "cloudconsole.theme";
 const THEMES = { system: "System", light: "Light", dark: "Dark" };
 
 for (const each of document.querySelectorAll(".base")) each.textContent = location.origin;
@@ -19,44 +21,24 @@ fold();
 addFilter(contents);
 markCurrent([...document.querySelectorAll("nav a")]);
 
-function element(tag, attributes, ...children) {
-  const created = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
-  created.append(...children);
-  return created;
-}
-
 function addThemes(header) {
-  const root = document.documentElement;
-  const buttons = Object.entries(THEMES).map(([name, label]) => element("button", { type: "button", value: name }, label));
-  const group = element("div", { class: "toggle-group", role: "group", "aria-label": "Theme" }, ...buttons);
+  const button = ([name, label]) =>
+    h("button", { "aria-label": label, title: label, type: "button", value: name, onclick: () => setTheme(name) }, icon(name));
+  const buttons = Object.entries(THEMES).map(button);
 
   function mark() {
-    const chosen = root.dataset.theme ?? "system";
-    for (const each of buttons) each.setAttribute("aria-pressed", String(each.value === chosen));
+    for (const each of buttons) each.setAttribute("aria-pressed", String(each.value === theme()));
   }
 
-  group.addEventListener("click", ({ target }) => {
-    if (!buttons.includes(target)) return;
-    const isSystem = target.value === "system";
-    if (isSystem) delete root.dataset.theme;
-    else root.dataset.theme = target.value;
-    try {
-      if (isSystem) localStorage.removeItem(THEME_KEY);
-      else localStorage.setItem(THEME_KEY, JSON.stringify(target.value));
-    } catch {
-      // Storage is denied: the choice is for this page.
-    }
-    mark();
-  });
+  onThemeChange(mark);
   mark();
-  header.append(group);
+  header.append(h("div", { class: "toggle-group", role: "group", "aria-label": "Theme" }, buttons));
 }
 
 function addCopyButton(block) {
   const code = block.querySelector("pre");
-  const button = element("button", { type: "button", class: "copy", "aria-label": `Copy: ${code.ariaLabel}` }, "Copy");
-  const status = element("span", { class: "visually-hidden", role: "status" });
+  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy: ${code.ariaLabel}` }, "Copy");
+  const status = h("span", { class: "visually-hidden", role: "status" });
   button.addEventListener("click", async () => {
     const isCopied = await copy(code.innerText);
     // Clipboards are available only in secure contexts, and users may deny them.
@@ -78,10 +60,10 @@ async function copy(text) {
 
 // Entries are found by name and purpose. Enter opens the first one.
 function addFilter(nav) {
-  const label = element("label", { for: "filter" }, "Filter");
-  const input = element("input", { type: "search", id: "filter", autocomplete: "off", spellcheck: "false" });
+  const label = h("label", { for: "filter" }, "Filter");
+  const input = h("input", { type: "search", id: "filter", autocomplete: "off", spellcheck: "false" });
   const entries = [...nav.querySelectorAll("li")];
-  const none = element("p", { class: "no-matches", role: "status" });
+  const none = h("p", { class: "no-matches", role: "status" });
   input.addEventListener("input", () => {
     const text = input.value.trim().toLowerCase();
     for (const each of entries) each.hidden = !`${each.textContent} ${each.dataset.text}`.toLowerCase().includes(text);
@@ -93,7 +75,7 @@ function addFilter(nav) {
   input.addEventListener("keydown", ({ key }) => {
     if (key === "Enter") entries.find((each) => !each.hidden)?.querySelector("a").click();
   });
-  nav.querySelector("summary").after(element("div", { class: "filter" }, label, input, none));
+  nav.querySelector("summary").after(h("div", { class: "filter" }, label, input, none));
 }
 
 function markCurrent(links) {

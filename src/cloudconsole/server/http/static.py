@@ -121,7 +121,7 @@ def _files(directory: Traversable, path: str = "") -> Iterator[tuple[str, bytes]
 
 def _contents(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return what is served: all files but those of the console page, which contains them."""
-    scripts = [path for path in sources if path.startswith("admin/") and path.endswith(".js")]
+    scripts = ["docs.js", *(path for path in sources if path.startswith("admin/") and path.endswith(".js"))]
     return {
         **{path: content for path, content in sources.items() if not path.startswith("console/")},
         **{path: bundle(sources, path) for path in scripts},
@@ -147,7 +147,7 @@ _REFERENCE_HEAD: Final = (
 def reference_routes(actions: tuple[Action, ...]) -> Routes:
     """Return the routes of the reference to these actions, as a page and as OpenAPI."""
     document = build_document(actions)
-    page = make_cached(render(document, _REFERENCE_HEAD).encode(), HTML, PAGE_POLICY)
+    page = make_cached(render(document, _REFERENCE_HEAD, ASSETS.address("icon.svg")).encode(), HTML, PAGE_POLICY)
     return {
         "/docs/": {"GET": Route(OTHER, _show(page))},
         "/openapi.json": {"GET": Route(OTHER, _show(make_cached(encode(document), b"application/json")))},

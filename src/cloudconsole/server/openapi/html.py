@@ -174,8 +174,8 @@ _EXAMPLE_WIDTH: Final = 60
 """Characters in a line of an example, beside the text."""
 
 
-def render(document: Document, head: str) -> str:
-    """Return the page; `head` has its icon, style and scripts."""
+def render(document: Document, head: str, icon: str) -> str:
+    """Return the page; `head` has its style and scripts, `icon` is the address of the console's icon."""
     actions, extensions = (
         [action for action in document["x-actions"] if action["extension"] is is_extension]
         for is_extension in (False, True)
@@ -187,8 +187,8 @@ def render(document: Document, head: str) -> str:
         '<meta name="color-scheme" content="light dark">'
         f"<title>Cloud Console: API reference</title>{head}</head><body>"
         '<a class="skip-link button primary" href="#content">Skip to main content</a>'
-        '<header><a href="/"><span aria-hidden="true">←</span> Console</a><span class="muted">'
-        f'Version {version}</span><a href="/openapi.json">openapi.json</a></header>'
+        f'<header><a class="brand" href="/"><img src="{icon}" width="28" height="28" alt="">Cloud Console</a>'
+        f'<span class="muted">Version {version}</span><a href="/openapi.json">openapi.json</a></header>'
         f'<main id="content" tabindex="-1"><div><h1>API reference</h1><p>{_marked(_INTRODUCTION)}</p>'
         f'<p class="muted" lang="zh">{_IN_CHINESE}</p></div>'
         f"{_contents(actions, extensions)}<div>{_first_steps()}"
