@@ -22,8 +22,9 @@ _PAGE: Final = (
     f'<script src="{ASSETS.address("theme.js")}"></script>'
     f'<link rel="icon" href="{ASSETS.address("icon.svg")}" type="image/svg+xml">'
     f'<link rel="stylesheet" href="{ASSETS.address("theme.css")}"></head>'
-    '<body><main><h1>{title}</h1><p>{text}</p><p class="row"><a class="button primary" href="/">{to_console}</a>'
-    '<a class="button" href="/docs/">{to_reference}</a></p></main></body></html>'
+    '<body><main><div class="card not-found"><h1>{title}</h1><p>{text}</p><p class="row">'
+    '<a class="button primary" href="/">{to_console}</a><a class="button" href="/docs/">{to_reference}</a></p></div>'
+    "</main></body></html>"
 )
 
 

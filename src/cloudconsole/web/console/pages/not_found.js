@@ -7,10 +7,12 @@ export const page = {
   path: null,
   title: "not_found.title",
   render() {
-    return [
+    return h(
+      "div",
+      { class: "card not-found" },
       h("h1", {}, t("not_found.title")),
       h("p", {}, t("not_found.text")),
-      h("p", {}, h("a", { href: "#/" }, t("not_found.home"))),
-    ];
+      h("p", {}, h("a", { class: "button primary", href: "#/" }, t("not_found.home"))),
+    );
   },
 };
