@@ -31,34 +31,39 @@ export function domainDetail(domain) {
   ];
 }
 
+// A card for each group of fields and for each structure, and one for all that is not configured.
 function sections(domain, origin) {
   const { cacheBehaviors, visitControlRules } = domain;
+  const groups = {
+    "domain.general": {
+      domainId: text(domain.domainId),
+      domainName: text(domain.domainName),
+      enabled: enabledBadge(domain.enabled),
+      status: text(valueText("status", domain.status)),
+      serviceType: text(valueText("serviceType", domain.serviceType)),
+      serviceAreas: serviceAreas(domain.serviceAreas),
+      comment: text(domain.comment),
+    },
+    "domain.origin": {
+      originIps: list(origin.originIps),
+      originDomainName: text(origin.originDomainName),
+      queryStringSettings: text(domain.queryStringSettings),
+    },
+  };
+  const structures = { advOriginConfigs: origin.advOriginConfigs, cacheBehaviors, visitControlRules };
+  const helps = { domainName: null, enabled: isEnabled(domain.enabled) ? null : "domain.enabled.disabled" };
+  const unset = [];
+  const cards = Object.entries(groups).map(([title, values]) => {
+    const isSet = (name) => values[name] !== null;
+    unset.push(...Object.keys(values).filter((name) => !isSet(name)));
+    const names = Object.keys(values).filter(isSet);
+    return names.length > 0 && card(title, names.map((name) => field(name, values[name], helps[name])));
+  });
+  unset.push(...Object.keys(structures).filter((name) => isEmpty(structures[name])));
   return [
-    card("domain.general", [
-      field("domainId", text(domain.domainId)),
-      field("domainName", text(domain.domainName), null),
-      field("enabled", enabledBadge(domain.enabled), isEnabled(domain.enabled) ? null : "domain.enabled.disabled"),
-      field("status", text(valueText("status", domain.status))),
-      field("serviceType", text(valueText("serviceType", domain.serviceType))),
-      field("serviceAreas", serviceAreas(domain.serviceAreas)),
-      field("comment", text(domain.comment)),
-    ]),
-    card("domain.origin", [
-      field("originIps", list(origin.originIps)),
-      field("originDomainName", text(origin.originDomainName)),
-      field("queryStringSettings", text(domain.queryStringSettings)),
-    ]),
-    ...structures({ advOriginConfigs: origin.advOriginConfigs, cacheBehaviors, visitControlRules }),
-  ];
-}
-
-// A card for each that is configured, and one for the others.
-function structures(values) {
-  const entries = Object.entries(values);
-  const unset = entries.filter(([, value]) => isEmpty(value));
-  return [
-    ...entries.filter(([, value]) => !isEmpty(value)).map(([name, value]) => jsonCard(name, value)),
-    unset.length > 0 && card("domain.unset", unset.map(([name]) => field(name, none()))),
+    cards,
+    Object.entries(structures).filter(([, value]) => !isEmpty(value)).map(([name, value]) => jsonCard(name, value)),
+    unset.length > 0 && card("domain.unset", unset.map((name) => field(name, null, helps[name]))),
   ];
 }
 
@@ -73,15 +78,17 @@ function cnameCard({ cname, domainName, enabled }) {
     { class: "card cname", "aria-labelledby": id, "data-field": "cname" },
     h("h2", { id }, t("domain.cname")),
     isEmpty(cname)
-      ? none()
-      : h(
-          "dl",
-          { class: "dns-record" },
-          part("name", h("bdi", {}, domainName)),
-          part("type", "CNAME"),
-          part("value", name, copyButton(cname, cname, name)),
-        ),
-    h("p", { class: "hint" }, t(help, { name: domainName })),
+      ? h("p", { class: "muted" }, t("domain.none"))
+      : [
+          h(
+            "dl",
+            { class: "dns-record" },
+            part("name", h("bdi", {}, domainName)),
+            part("type", "CNAME"),
+            part("value", name, copyButton(cname, cname, name)),
+          ),
+          h("p", { class: "hint" }, t(help, { name: domainName })),
+        ],
   );
 }
 
@@ -96,7 +103,7 @@ function field(name, value, help = `domain.${name}.help`) {
     "div",
     { "data-field": name },
     h("dt", {}, t(`domain.${name}`)),
-    h("dd", {}, h("div", { class: "value" }, value), help && h("p", { class: "hint" }, t(help))),
+    h("dd", {}, value && h("div", { class: "value" }, value), help && h("p", { class: "hint" }, t(help))),
   );
 }
 
@@ -111,21 +118,22 @@ function jsonCard(name, value) {
   );
 }
 
-// Fields that are usually text may hold a structure in some clouds.
+// The content of a field, or null if it is not configured. Fields that are usually text may hold a structure in some
+// clouds.
 function text(value) {
-  if (isEmpty(value)) return none();
+  if (isEmpty(value)) return null;
   return typeof value === "string" ? h("bdi", {}, value) : jsonTree(value);
 }
 
 function list(values) {
-  if (isEmpty(values)) return none();
-  return h("ul", { class: "inline-list" }, values.map((each) => h("li", {}, text(each))));
+  if (isEmpty(values)) return null;
+  return h("ul", { class: "inline-list" }, values.map((each) => h("li", {}, text(each) ?? t("domain.none"))));
 }
 
 // Area codes are specific to the provider: only common ones have names.
 function serviceAreas(codes) {
   const areas = String(codes ?? "").split(";").map((code) => code.trim()).filter(Boolean);
-  if (areas.length === 0) return none();
+  if (areas.length === 0) return null;
   return h("ul", { class: "tags" }, areas.map((code) => h("li", { class: "badge", title: code }, h("bdi", {}, valueText("serviceAreas", code)))));
 }
 
@@ -150,8 +158,4 @@ export function stateBadges({ enabled, status }) {
 // The API sends text.
 function isEnabled(value) {
   return String(value) === "true";
-}
-
-function none() {
-  return h("span", { class: "muted" }, t("domain.none"));
 }
