@@ -43,6 +43,14 @@ def test_no_secret_of_a_login_is_shown(cli_user: CliUser, server: RunningServer)
         assert secret not in done.out + done.err
 
 
+def test_a_password_that_is_an_ordinary_word_is_not_searched_for(cli_user: CliUser, server: RunningServer) -> None:
+    account = ("--url", server.base, "--username", "demo")
+    done = cli_user.run("--debug", "login", *account, CLOUDCONSOLE_PASSWORD="wrong")
+    assert "password=[secret]" in done.err
+    assert done.err.endswith("cloudconsole: The username or password is wrong, or the account is disabled.\n")
+    assert "[secret], or" not in done.err
+
+
 def echo(_: ReceivedRequest) -> Canned:
     """Repeat all secrets in a message, in other fields and in headers."""
     message = f"{ODD_PASSWORD} {SESSION} {TOKEN} {quote(ODD_PASSWORD)} {escape(ODD_PASSWORD)}"

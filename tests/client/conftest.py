@@ -15,7 +15,7 @@ from tests.harness import RunningServer
 
 T = TypeVar("T")
 Connect = Callable[..., Any]
-ACCOUNT: dict[str, Any] = {"region": "http://id/v3", "username": "guest", "password": "secret"}
+ACCOUNT: dict[str, Any] = {"region": "http://id/v3", "username": "guest", "password": "secret phrase"}
 
 
 class BlockingAsyncConsole:

@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import msgspec
 import pytest
 
 from cloudconsole import (
@@ -228,18 +229,29 @@ class TestHooks:
         self, observed: Any, scripted: Script, events: list[Any]
     ) -> None:
         scripted.login = [Canned(headers=[("Set-Cookie", "sessionid=abcdefghijkl; Path=/")])]
-        body = b'{"code": 200, "message": "", "data": {"a": "abcdefghijkl", "b": ["secret"]}, "c": "other words"}'
+        body = b'{"code": 200, "message": "", "data": {"a": "abcdefghijkl", "b": ["secret phrase"]}, "c": "words"}'
         scripted.actions = [Canned(body=body, headers=[("X-Echo", "id=abcdefghijkl")])]
-        assert observed.call("GetIt") == {"a": "abcdefghijkl", "b": ["secret"]}
-        assert events[-1].body == body.replace(b"abcdefghijkl", b"[redacted]").replace(b"secret", b"[redacted]")
+        assert observed.call("GetIt") == {"a": "abcdefghijkl", "b": ["secret phrase"]}
+        assert events[-1].body == body.replace(b"abcdefghijkl", b"[redacted]").replace(b"secret phrase", b"[redacted]")
         assert events[-1].headers["x-echo"] == "id=[redacted]"
 
     def test_secrets_that_an_error_quotes_are_redacted(self, observed: Any, scripted: Script) -> None:
-        body = b'{"code": 401, "message": "secret is not the password", "data": {}, "error": "invalid_credentials"}'
+        body = b'{"code": 401, "message": "secret phrase is wrong", "data": {}, "error": "invalid_credentials"}'
         scripted.login = [Canned(401, body)]
         with pytest.raises(InvalidCredentials) as raised:
             observed.login()
-        assert (str(raised.value), raised.value.message) == ("[redacted] is not the password",) * 2
+        assert (str(raised.value), raised.value.message) == ("[redacted] is wrong",) * 2
+
+    @pytest.mark.parametrize("password", ["wrong", "Password", "username"])
+    def test_ordinary_words_of_an_error_stay(self, scripted: Script, password: str) -> None:
+        message = "The username or password is wrong."
+        scripted.login = [Canned(401, msgspec.json.encode({"code": 401, "message": message, "data": {}}))]
+        with (
+            Console("http://console", **{**ACCOUNT, "password": password}, transport=scripted.transport) as client,
+            pytest.raises(InvalidCredentials) as raised,
+        ):
+            client.login()
+        assert str(raised.value) == message
 
     def test_failure_without_a_response_is_reported(self, observed: Any, scripted: Script, events: list[Any]) -> None:
         observed.login()

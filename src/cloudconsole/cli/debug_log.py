@@ -16,8 +16,8 @@ import httpx2
 
 from cloudconsole.client.events import SECRET_NAME
 from cloudconsole.client.transport import MAX_BYTES
-from cloudconsole.conformance.redaction import HIDDEN, Secrets
 from cloudconsole.spec.operations import FORM
+from cloudconsole.spec.secret_values import HIDDEN, Secrets, distinctive
 from cloudconsole.spec.text_escaping import escape_and_truncate
 
 _MAX_LENGTH: Final = 20_000
@@ -90,7 +90,7 @@ class DebugTransport(httpx2.BaseTransport):
             yield shown
 
     def _print(self, mark: str, lines: list[str]) -> None:
-        secrets = Secrets(self._passwords)
+        secrets = Secrets(distinctive(self._passwords))
         for token in self._tokens:
             secrets.add_cookie(token)
         shown = (escape_and_truncate(secrets.remove_from(line), _MAX_LENGTH) for line in lines)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from cloudconsole.client.exceptions import ConsoleError
 from cloudconsole.spec.operations import FORM
-from cloudconsole.spec.secret_values import Secrets
+from cloudconsole.spec.secret_values import Secrets, distinctive
 from cloudconsole.spec.set_cookie import parse_set_cookie
 
 REDACTED: Final = "[redacted]"
@@ -54,7 +54,7 @@ class ResponseEvent:
 
 def secrets_of(passwords: Iterable[str], headers: Mapping[str, str], set_cookies: Iterable[str] = ()) -> Secrets:
     """Return the secrets of a request with these headers and of the cookies that its response sets."""
-    secrets = Secrets(passwords, REDACTED)
+    secrets = Secrets(distinctive(passwords), REDACTED)
     for name, value in headers.items():
         if name == "Cookie":
             for pair in value.split("; "):

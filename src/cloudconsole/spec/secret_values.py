@@ -7,9 +7,16 @@ from html import escape
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-MIN_COOKIE_LENGTH: Final = 8
-"""Shorter values may occur anywhere as ordinary words."""
+MIN_LENGTH: Final = 8
+"""Shorter values may occur anywhere as ordinary words: replacing those would disclose them."""
+_WORDS: Final = frozenset({"password", "username"})
+"""Longer words that rejections of logins contain."""
 HIDDEN: Final = "[secret]"
+
+
+def distinctive(passwords: Iterable[str]) -> list[str]:
+    """Return the passwords that can be told from ordinary words."""
+    return [password for password in passwords if len(password) >= MIN_LENGTH and password.lower() not in _WORDS]
 
 
 class Secrets:
@@ -24,7 +31,7 @@ class Secrets:
         self._cookies: set[str] = set()
 
     def add_cookie(self, value: str) -> None:
-        if len(value) >= MIN_COOKIE_LENGTH:
+        if len(value) >= MIN_LENGTH:
             self._cookies |= {value, *(quoter(value) for quoter in _QUOTERS)}
 
     def remove_from(self, text: str) -> str:
