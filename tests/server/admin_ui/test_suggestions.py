@@ -1,6 +1,8 @@
 """Names to choose from while typing."""
 
 import json
+import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -8,6 +10,8 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import insert
 
+from cloudconsole.server.admin_ui.labels import USUAL_VALUES
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.tables import tenants
 from tests.harness import Reply
 from tests.server.admin_ui.pages import SIGN_IN, Operator
@@ -65,3 +69,13 @@ def test_invalid_question_is_rejected(operator: Operator, query: dict[str, str])
 def test_suggestions_need_a_session(anonymous: Operator) -> None:
     reply = ask(anonymous, entity="tenant")
     assert (reply.status, (reply.header("location") or "").startswith(SIGN_IN)) == (303, True)
+
+
+def test_domain_form_suggests_the_values_that_the_tenant_console_names(operator: Operator) -> None:
+    messages = files("cloudconsole").joinpath("web/console/messages/domain.js").read_text()
+    named = re.findall(r'"domain.value.(serviceAreas|serviceType|status).(\w+)": { en: "(.*)", zh: "(.*)" }', messages)
+    known = {(field, value): Text(en, zh) for field, value, en, zh in named}
+    offered = {(each, value): name for (_, each), values in USUAL_VALUES.items() for value, name in values}
+    assert offered.pop(("serviceAreas", "cn;hk;mo;ov")) == Text("Everywhere", "全球")
+    assert offered == known
+    assert '<option value="vod">Video on demand</option>' in operator.get("/admin/domain/add/").html

@@ -15,7 +15,7 @@ from cloudconsole.operator.errors import Path
 from cloudconsole.operator.resource_and_price_rules import SIZES, sizes_of
 from cloudconsole.operator.rows_and_records import Record, json_text
 from cloudconsole.server.admin_ui.i18n import Label
-from cloudconsole.server.admin_ui.labels import group_of, help_of, label_of, unit_of
+from cloudconsole.server.admin_ui.labels import RULES, USUAL_VALUES, group_of, help_of, label_of, unit_of
 from cloudconsole.spec.i18n import Text
 
 Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "limit", "password"]
@@ -46,6 +46,8 @@ class FormField(NamedTuple):
     """Entity type whose names are suggested."""
     suggests_enabled: bool = False
     """Whether only those that are not disabled are suggested."""
+    options: tuple[tuple[str, Text], ...] = ()
+    """Usual values and their names; others may be typed."""
     unit: Label = ""
     group: Label = ""
     is_list: bool = False
@@ -86,6 +88,8 @@ def _fields(entity: EntityType, inputs: Iterable[InputField], *, is_new: bool = 
             fields.append(_field(entity, given, is_new=is_new)._replace(kind="limit"))
         else:
             fields.append(_field(entity, given, is_new=is_new))
+    # The fields of a group belong together.
+    fields.sort(key=lambda field: field.group == RULES)
     return tuple(fields)
 
 
@@ -103,6 +107,7 @@ def _field(entity: EntityType, given: InputField, *, is_new: bool) -> FormField:
         _default(given),
         given.name if given.name in _REFERRED and given.name != entity.name else None,
         suggests_enabled=entity is RESOURCES,
+        options=USUAL_VALUES.get((entity.name, given.name), ()),
         unit=unit_of(entity.name, given.name),
         group=group_of(entity.name, given.name),
         is_list=kind == "json",

@@ -125,13 +125,15 @@ _HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
     ("domain", "id"): Text(
         "Unique number by which tenants look it up, such as 206813.", "租户用于查询的唯一编号，例如 206813。"
     ),
-    ("domain", "name"): Text("Such as www.example.com.", "例如 www.example.com。"),
+    ("domain", "name"): Text("Host name, such as www.example.com.", "主机名，例如 www.example.com。"),
     ("domain", "comment"): Text("Comment that the tenant sees.", "租户可见的备注。"),
-    ("domain", "serviceAreas"): Text("Where it is served, such as hk;ov.", "加速区域，例如 hk;ov。"),
+    ("domain", "serviceAreas"): Text(
+        "Where it is served, separated by semicolons, such as hk;ov.", "提供加速的区域，以分号分隔，例如 hk;ov。"
+    ),
     ("domain", "serviceType"): Text("What it serves, such as web.", "服务类型，例如 web。"),
     ("domain", "enabled"): Text("The domain is accelerated.", "启用后提供加速服务。"),
     ("domain", "cname"): Text("Name that the domain points to.", "域名所指向的 CNAME。"),
-    ("domain", "status"): Text("Such as Deployed.", "例如 Deployed。"),
+    ("domain", "status"): Text("How far its setup is, such as Deployed.", "部署进度，例如 Deployed。"),
     ("domain", "cacheBehaviors"): Text(
         'JSON list, such as [{"pathPattern": "/static/*", "ttlSeconds": 86400}].',
         'JSON 列表，例如 [{"pathPattern": "/static/*", "ttlSeconds": 86400}]。',
@@ -157,6 +159,27 @@ _HELPS: Final[Mapping[tuple[str, str], Text | str]] = {
     ),
     ("news", "disabled"): Text("Tenants no longer see it.", "撤回后对租户不可见。"),
 }
+USUAL_VALUES: Final[Mapping[tuple[str, str], tuple[tuple[str, Text], ...]]] = {
+    ("domain", "serviceAreas"): (
+        ("cn", Text("Mainland China", "中国内地")),
+        ("hk", Text("Hong Kong, China", "中国香港")),
+        ("mo", Text("Macao, China", "中国澳门")),
+        ("ov", Text("Outside China", "海外")),
+        ("cn;hk;mo;ov", Text("Everywhere", "全球")),
+    ),
+    ("domain", "serviceType"): (
+        ("web", Text("Web", "网页")),
+        ("download", Text("Download", "下载")),
+        ("vod", Text("Video on demand", "视频点播")),
+        ("live", Text("Live streaming", "直播")),
+    ),
+    ("domain", "status"): (
+        ("InProgress", Text("In progress", "部署中")),
+        ("Deployed", Text("Deployed", "已部署")),
+        ("Disabled", Text("Disabled", "已停用")),
+    ),
+}
+"""Values of free text that the tenant console names, with these names."""
 _WITHOUT_DEFAULT: Final[Mapping[tuple[str, str], Text | str]] = {
     ("url", "id"): "",
     ("news", "id"): "",
@@ -171,8 +194,14 @@ _QUOTA_GROUPS: Final = {
     Text("Network", "网络"): ("floating_ips", "security_groups", "security_group_rules"),
     Text("Limits", "上限"): ("keypairs", "personality", "personality_size", "image_meta", "server_meta"),
 }
+RULES: Final = Text("Rules", "规则")
 _GROUPS: Final[Mapping[tuple[str, str], Text]] = {
     **{("quota", name): group for group, names in _QUOTA_GROUPS.items() for name in names},
+    **{
+        ("domain", name): Text("Delivery", "加速配置")
+        for name in ("serviceAreas", "serviceType", "enabled", "cname", "status")
+    },
+    **{("domain", name): RULES for name in ("cacheBehaviors", "visitControlRules", "queryStringSettings")},
     **{("resource", name): Text("For instances", "适用于云主机") for name in ("vcpus", "ram", "disk")},
     ("resource", "node"): Text("For all but security groups and key pairs", "适用于安全组和密钥对以外的资源"),
     ("resource", "size"): Text("For volumes, snapshots and images", "适用于云硬盘、快照和镜像"),
