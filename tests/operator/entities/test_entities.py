@@ -440,6 +440,21 @@ def test_news_are_the_same_by_date_and_url_in_the_other_language(
         assert NEWS.in_other_language(tx, first) == ("10" if is_found else None)
 
 
+def test_duplicate_flavor_name_is_rejected_with_all_other_errors(small: Engine) -> None:
+    with transaction(small) as tx:
+        FLAVORS.add(tx, NEW["flavor"])
+        FLAVORS.change(tx, "9", {"name": "9C", "ram": 10})
+    duplicate = NEW["flavor"] | {"id": "x", "vcpus": 0}
+    with rejected(small, "id: must be 1 to 64 digits; vcpus: must be at least 1; name: flavor 9C already exists") as tx:
+        FLAVORS.add(tx, duplicate)
+    with transaction(small) as tx:
+        FLAVORS.add(tx, NEW["flavor"] | {"id": "10", "name": "10C"})
+    with rejected(small, "^name: flavor 9C already exists$") as tx:
+        FLAVORS.change(tx, "10", {"name": "9C"})
+    with rejected(small, "^id: flavor 10 already exists; name: flavor 9C already exists$|^name: .*id: ") as tx:
+        FLAVORS.add(tx, NEW["flavor"] | {"id": "10"})
+
+
 def test_numeric_ids_are_sorted_numerically(small: Engine) -> None:
     with transaction(small) as tx:
         for number in ("10", "3"):

@@ -2,7 +2,7 @@
 
 import secrets
 import string
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
@@ -19,6 +19,8 @@ from cloudconsole.operator.entities.fields_and_filters import (
 )
 from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
 from cloudconsole.operator.entity_models import parse_model
+from cloudconsole.operator.errors import FieldError
+from cloudconsole.operator.invalid_placeholder import INVALID
 from cloudconsole.operator.resource_and_price_rules import MAX_VALUE
 from cloudconsole.operator.rows_and_records import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
@@ -46,11 +48,17 @@ class Flavors(NumberedEntityType):
         return rows_and_records.flavor_record(row)
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        return rows_and_records.flavor_row(parse_model(entity_models.Flavor, values, tx))
+        def errors(flavor: entity_models.Flavor) -> Iterator[FieldError]:
+            columns = self.table.c
+            same = (
+                ()
+                if flavor.name is INVALID
+                else tx.connection.scalars(select(columns.id).where(columns.name == flavor.name))
+            )
+            if any(each != flavor.id for each in same):
+                yield ("name",), self._exists_already(flavor.name)
 
-    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
-        if after is not None:
-            self._reject_duplicate_name(tx, before, after)
+        return rows_and_records.flavor_row(parse_model(entity_models.Flavor, values, tx, check=errors))
 
 
 _LETTERS: Final = string.ascii_lowercase + string.digits
