@@ -129,14 +129,17 @@ def test_a_flavor_that_fits(demo_user: CliUser) -> None:
 def test_a_volume_that_does_not_fit(demo_user: CliUser) -> None:
     done = demo_user.run("estimate", "--volume", "5000")
     assert done.code == 1
-    assert done.err == "cloudconsole: The quotas do not allow this. Over quota: volume and snapshot storage by 4300.\n"
+    text = "cloudconsole: The quotas do not allow this. Over quota: volume and snapshot storage by 4300 GB.\n"
+    assert done.err == text
+    chinese = demo_user.run("estimate", "--flavor", "m1.medium", "--count", "200", "--lang", "zh")
+    assert chinese.err == "cloudconsole: 配额不足：云主机超出 184，核数超出 349，内存超出 729600 MB。\n"
 
 
 def test_a_terminal_shows_the_quotas(demo_user: CliUser) -> None:
     terminal = demo_user.open_terminal("estimate", "--volume", "5000", "--hours", "1")
     assert terminal.end() == 1
-    assert re.search(r"volume and snapshot storage +700 +5000 +.*4300", terminal.shown)
-    assert "storage by 4300. Cost of 1 hour: " in terminal.shown
+    assert re.search(r"volume and snapshot storage \(GB\) +700 +5000 +.*4300", terminal.shown)
+    assert "storage by 4300 GB. Cost of 1 hour: " in terminal.shown
 
 
 def test_json_and_csv_are_for_programs(demo_user: CliUser) -> None:
@@ -151,7 +154,7 @@ def test_markdown_is_for_reviews(demo_user: CliUser) -> None:
     lines = demo_user.run("estimate", "--flavor", "1", "--output", "markdown").out.splitlines()
     assert lines[0].startswith("| kind | item | node | count | hour (CNY) |")
     assert lines[1].startswith("| --- | --- | --- | ---: | ---: |")
-    assert "| RAM | 89600 | 512 | 0 |" in lines
+    assert "| RAM (MB) | 89600 | 512 | 0 |" in lines
 
 
 def test_a_plan_from_a_file_and_from_standard_input(demo_user: CliUser, tmp_path: Path) -> None:
@@ -173,7 +176,7 @@ def test_a_plan_without_changes_costs_nothing(demo_user: CliUser) -> None:
 def test_items_from_a_file(demo_user: CliUser, wrapped: bool) -> None:
     items = [{"res_type": "loadbalance", "region": "sg-1"}]
     done = demo_user.run("estimate", "-", stdin=json.dumps({"items": items} if wrapped else items))
-    assert (done.code, "load balancers\t\tsg-1\t\t0.097\t" in done.out) == (0, True)
+    assert (done.code, "load balancers\t\tsg-1\t1\t0.097\t" in done.out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -193,6 +196,12 @@ def test_items_from_a_file(demo_user: CliUser, wrapped: bool) -> None:
         (("-",), '[{"res_type": "volume", "size": 1, "region": "no"}]', 1, "items[0].region: there is no node 'no'."),
         (("-",), '[{"res_type": "volume", "size": "1"}]', 1, "The field 'items[0].size' must be a whole number."),
         (("-",), '[{"res_type": "keypair"}]', 1, "The field 'items[0].res_type' cannot be 'keypair'."),
+        (
+            ("-",),
+            '[{"res_type": "volume", "size": 1, "cuont": 2}]',
+            2,
+            "-: items[0]: unknown field 'cuont' (did you mean count?)",
+        ),
         (("--volume", "x"), "", 2, "must be an integer of at least 1"),
         (("--flavor", "1", "--count", "0"), "", 2, "must be an integer of at least 1"),
     ],

@@ -3,9 +3,11 @@
 import argparse
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from cloudconsole.cli import messages as base_messages
 from cloudconsole.cli import output, stdout
 from cloudconsole.cli.config import TABLE_OUTPUTS
 from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, UsageError, print_error
@@ -16,12 +18,14 @@ from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Styled
 from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.flavors import with_unit
+from cloudconsole.cli.tenant.usage import quota_unit
 from cloudconsole.cli.terraform_plans import Item, Plan, is_plan, read_plan
+from cloudconsole.spec.text_escaping import escape_and_truncate
 
 if TYPE_CHECKING:
     from cloudconsole.cli.config import OutputSettings
     from cloudconsole.cli.connection import ConsoleSession
-    from cloudconsole.client import Console, Estimate, EstimateItem
+    from cloudconsole.client import Console, Estimate, EstimateItem, Units
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 _PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages.MONTH, "year": messages.YEAR}
@@ -49,8 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
                 item["region"] = arguments.node
 
     def command(call: "ConsoleSession") -> int:
-        estimate = call.do(lambda console: _estimate(console, plan, arguments)) if plan.items else None
-        _show(estimate, plan, call.settings.output)
+        estimate, units = None, None
+        if plan.items:
+            estimate = call.do(lambda console: _estimate(console, plan, arguments))
+            units = call.do(lambda console: console.about().units)
+        _show(estimate, plan, units, call.settings.output)
         if estimate is None:
             return EXIT_FAILED if plan.unknown else EXIT_OK
         return EXIT_OK if estimate.fits and estimate.total is not None and not plan.unknown else EXIT_FAILED
@@ -98,7 +105,21 @@ def _read(file: str) -> Plan:
     items = content.get("items") if isinstance(content, dict) else content
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise UsageError(translate(messages.INVALID_ESTIMATE_FILE, file=file))
+    for number, item in enumerate(items):
+        _reject_unknown_fields(f"{file}: items[{number}]", item)
     return Plan(items, [])
+
+
+def _reject_unknown_fields(place: str, item: Item) -> None:
+    """Consoles ignore unknown fields, so a misspelled count would be one."""
+    from cloudconsole.client import EstimateItem
+
+    known = list(EstimateItem.__annotations__)
+    for name in item:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = translate(base_messages.DID_YOU_MEAN, near=near[0]) if near else ""
+            raise UsageError(translate(messages.UNKNOWN_FIELD, place=place, name=name) + hint)
 
 
 def _json(file: str) -> Any:
@@ -118,7 +139,7 @@ def _json(file: str) -> Any:
         raise UsageError(f"{file}: {translate(messages.NOT_JSON)}") from None
 
 
-def _show(estimate: "Estimate | None", plan: Plan, settings: "OutputSettings") -> None:
+def _show(estimate: "Estimate | None", plan: Plan, units: "Units | None", settings: "OutputSettings") -> None:
     form, columns, _ = settings
     if form not in TABLE_OUTPUTS:
         output.print_data(settings, (estimate.raw if estimate else {"items": []}) | {"unknown": plan.unknown})
@@ -126,28 +147,28 @@ def _show(estimate: "Estimate | None", plan: Plan, settings: "OutputSettings") -
     if estimate is None:
         output.print_line(translate(messages.NOTHING_TO_ESTIMATE))
     else:
-        tables = [_costs(estimate, plan.items), _quotas(estimate)]
+        tables = [_costs(estimate, plan.items), _quotas(estimate, units)]
         is_piped = form == "table" and not output.is_terminal()
         if form == "csv" or columns or is_piped:
             output.show(settings, dict, lambda: tables[0])
             if is_piped and not columns:
                 # Of tables, a pipe has one, with one header line.
                 stdout.flush()
-                print_error("\n".join([_verdict(estimate), *plan.unknown]))
+                print_error("\n".join([_verdict(estimate, units), *plan.unknown]))
             return
         show: Callable[[Table], None] = output.print_markdown if form == "markdown" else output.print_table
         show(tables[0])
         output.print_line("")
         show(tables[1])
         output.print_line("")
-        output.print_line(_verdict(estimate))
+        output.print_line(_verdict(estimate, units))
     for problem in plan.unknown:
         output.print_line(problem)
 
 
 def _costs(estimate: "Estimate", items: list[Item]) -> Table:
     rows = list(zip(items, estimate.items, strict=True))
-    total = ({"res_type": "total"}, estimate.total)
+    total = ({"res_type": "total", "count": ""}, estimate.total)
     amounts = [
         field
         for period, heading in _PERIODS.items()
@@ -162,7 +183,7 @@ def _costs(estimate: "Estimate", items: list[Item]) -> Table:
             Field(None, translate(messages.KIND), lambda row: _kind(row[0])),
             Field("what", translate(messages.ITEM), lambda row: _what(row[0])),
             Field("region", translate(messages.NODE), lambda row: row[0].get("region", "")),
-            Field("count", translate(messages.COUNT), lambda row: row[0].get("count", ""), "number"),
+            Field("count", translate(messages.COUNT), lambda row: row[0].get("count", 1), "number"),
             *amounts,
             Field("currency", None, lambda _: estimate.currency),
         ],
@@ -171,10 +192,13 @@ def _costs(estimate: "Estimate", items: list[Item]) -> Table:
     )
 
 
-def _quotas(estimate: "Estimate") -> Table:
+def _quotas(estimate: "Estimate", units: "Units | None") -> Table:
+    def name(need: Any) -> str:
+        return with_unit(messages.QUOTAS[need.quota], quota_unit(need.quota, units))
+
     return Table(
         [
-            Field("quota", translate(messages.QUOTA), lambda need: translate(messages.QUOTAS[need.quota])),
+            Field("quota", translate(messages.QUOTA), name),
             Field("free", translate(messages.FREE), _free, "number"),
             Field("needed", translate(messages.NEEDED), lambda need: need.needed, "number"),
             Field(
@@ -188,13 +212,17 @@ def _quotas(estimate: "Estimate") -> Table:
     )
 
 
-def _verdict(estimate: "Estimate") -> str:
+def _verdict(estimate: "Estimate", units: "Units | None") -> str:
     lacking = [
-        translate(messages.LACKS, quota=translate(messages.QUOTAS[need.quota]), amount=need.lacking)
+        translate(messages.LACKS, quota=translate(messages.QUOTAS[need.quota]), amount=_amount_lacking(need, units))
         for need in estimate.quotas
         if need.lacking
     ]
-    lines = [translate(messages.FITS if estimate.fits else messages.DOES_NOT_FIT, lacking=", ".join(lacking))]
+    lines = [
+        translate(
+            messages.FITS if estimate.fits else messages.DOES_NOT_FIT, lacking=translate(messages.COMMA).join(lacking)
+        )
+    ]
     if estimate.total is None:
         lines.append(translate(messages.PRICE_MISSING))
     if estimate.cost is not None:
@@ -202,6 +230,11 @@ def _verdict(estimate: "Estimate") -> str:
         text = messages.COST_OF_ONE_HOUR if estimate.hours == 1 else messages.COST_OF_HOURS
         lines.append(translate(text, hours=estimate.hours, cost=cost))
     return " ".join(lines)
+
+
+def _amount_lacking(need: Any, units: "Units | None") -> str:
+    unit = quota_unit(need.quota, units)
+    return f"{need.lacking} {escape_and_truncate(unit)}" if unit else str(need.lacking)
 
 
 def _kind(item: Item) -> str:

@@ -52,6 +52,7 @@ HOURS_FLAG: Final = Text("also show the cost of this many hours", "同时显示�
 
 ESTIMATE_NEEDS_ONE: Final = Text("give a FILE, or --flavor or --volume", "请给出 FILE，或者 --flavor 或 --volume")
 NOT_JSON: Final = Text("not JSON", "不是 JSON")
+UNKNOWN_FIELD: Final = Text("{place}: unknown field '{name}'", "{place}：没有字段“{name}”")
 INVALID_PLAN: Final = Text("{file}: not a Terraform plan", "{file}：不是 Terraform 计划")
 INVALID_ESTIMATE_FILE: Final = Text(
     "{file}: must be a list of items, as in GetEstimate, or a Terraform plan",
@@ -174,6 +175,7 @@ NEEDED: Final = Text("needed", "需要")
 LACKING: Final = Text("over by", "缺口")
 FITS: Final = Text("The quotas allow this.", "配额足够。")
 DOES_NOT_FIT: Final = Text("The quotas do not allow this. Over quota: {lacking}.", "配额不足：{lacking}。")
+COMMA: Final = Text(", ", "，")
 LACKS: Final = Text("{quota} by {amount}", "{quota}超出 {amount}")
 PRICE_MISSING: Final = Text("Some of it has no price.", "部分资源没有价格。")
 COST_OF_HOURS: Final = Text("Cost of {hours} hours: {cost}.", "{hours} 小时的费用：{cost}。")

@@ -12,7 +12,7 @@ from cloudconsole.cli.tenant import messages
 from cloudconsole.cli.tenant.flavors import with_unit
 
 if TYPE_CHECKING:
-    from cloudconsole.client import Console
+    from cloudconsole.client import Console, Units
 
 _NEARLY_FULL: Final = 0.8
 _FULL: Final = 1.0
@@ -51,17 +51,17 @@ def run(arguments: argparse.Namespace) -> int:
     return run_and_print(arguments, view)
 
 
+def quota_unit(name: str, units: "Units | None") -> str | None:
+    return getattr(units, _UNITS[name]) if units and name in _UNITS else None
+
+
 def usage_table(console: "Console") -> Table:
     units, usage = console.about().units, console.usage_limits()
-
-    def unit(name: str) -> str | None:
-        return getattr(units, _UNITS[name]) if units and name in _UNITS else None
-
     counted = [
-        Row(name, unit(name), quota.limit, quota.used, quota.free, quota.share)
+        Row(name, quota_unit(name, units), quota.limit, quota.used, quota.free, quota.share)
         for name, quota in usage.quotas().items()
     ]
-    only_limits = [Row(name, unit(name), limit) for name, limit in usage.bounds().items()]
+    only_limits = [Row(name, quota_unit(name, units), limit) for name, limit in usage.bounds().items()]
     fields = [
         Field("quota", None, attrgetter("name")),
         Field(None, translate(messages.QUOTA), lambda row: with_unit(messages.QUOTAS[row.name], row.unit)),
