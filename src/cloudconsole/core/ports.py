@@ -5,6 +5,7 @@ Failures raise an `ApiError`: `Unavailable` for the store, `UpstreamFailed` or `
 
 import math
 import os
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -109,8 +110,16 @@ class Tenant(Struct, frozen=True):
     client: ClientInfo | None = None
 
 
+@dataclass(frozen=True)
+class Credentials:
+    """What a user sends to log in."""
+
+    username: str
+    password: str = field(repr=False)
+
+
 class IdentityBackend(Protocol):
-    async def authenticate(self, username: str, password: str, client: ClientInfo) -> Account | FederatedUser | None:
+    async def authenticate(self, credentials: Credentials, client: ClientInfo) -> Account | FederatedUser | None:
         """Return the account, or None for an unknown user, wrong password or disabled account, in the same time."""
 
     async def knows_username(self, username: str) -> bool:

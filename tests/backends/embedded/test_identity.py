@@ -10,7 +10,7 @@ from sqlalchemy import insert, update
 
 from cloudconsole.backends.embedded import identity as module
 from cloudconsole.backends.embedded.identity import EmbeddedIdentity
-from cloudconsole.core.ports import Account, ClientInfo
+from cloudconsole.core.ports import Account, ClientInfo, Credentials
 from cloudconsole.store.base import Parameters, Reader, RowTuple
 from cloudconsole.store.passwords import decoy_hash, password_matches
 from cloudconsole.store.tables import accounts, tenants
@@ -36,7 +36,7 @@ class IdentityProbe:
         monkeypatch.setattr(module, "password_matches", record)
 
     def __call__(self, username: str, password: str) -> Account | None:
-        return run(self.identity.authenticate(username, password, CLIENT))
+        return run(self.identity.authenticate(Credentials(username, password), CLIENT))
 
 
 @pytest.fixture

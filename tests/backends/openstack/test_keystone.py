@@ -14,7 +14,7 @@ from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, rotate_keys
-from cloudconsole.core.ports import CloudCredentials, FederatedUser
+from cloudconsole.core.ports import CloudCredentials, Credentials, FederatedUser
 from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import CLIENT, FakeCloud, Reply, client_limits, open_client
 from tests.harness import FakeClock
@@ -85,7 +85,7 @@ class KeystoneHarness:
         self.cloud.respond(*PROJECTS, projects)
 
     def log_in(self, username: str = "alice", password: str = "alice-password") -> FederatedUser | None:
-        return self.run(lambda identity: identity.authenticate(username, password, CLIENT))
+        return self.run(lambda identity: identity.authenticate(Credentials(username, password), CLIENT))
 
     def stored_credentials(self) -> CloudCredentials:
         return CloudCredentials(self.endpoint.address, ALICE, ACME, {}, TokenCipher(self.key_file).encrypt("the-token"))

@@ -5,7 +5,7 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from cloudconsole.core.ports import Account, ClientInfo
+from cloudconsole.core.ports import Account, ClientInfo, Credentials
 from cloudconsole.store.base import Reader
 from cloudconsole.store.passwords import decoy_hash, needs_rehash, password_matches
 
@@ -43,15 +43,16 @@ class EmbeddedIdentity:
         self._reader = reader
         self._hashing = hashing
 
-    async def authenticate(self, username: str, password: str, client: ClientInfo) -> Account | None:
+    async def authenticate(self, credentials: Credentials, client: ClientInfo) -> Account | None:
         del client  # only needed for upstream requests
+        username = credentials.username
         choice = int.from_bytes(hashlib.sha256(username.encode()).digest()[:7])
         rows = await self._reader.all(_FIND, {"username": username, "choice": choice})
         account = next((row for row in rows if row[0] != _DECOY_ID), None)
         checked = account or next(iter(rows), None)
         password_hash = decoy_hash() if checked is None else str(checked[5])
         loop = asyncio.get_running_loop()
-        matches = await loop.run_in_executor(self._hashing, password_matches, password_hash, password)
+        matches = await loop.run_in_executor(self._hashing, password_matches, password_hash, credentials.password)
         if account is None or not matches or account[4]:
             return None
         account_id, known_name, version, role, *_ = account

@@ -15,7 +15,7 @@ from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser, Services
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, Credentials, FederatedUser, Services
 from cloudconsole.core.usernames import is_plain
 from cloudconsole.spec.errors import NoProject, UpstreamTimeout
 
@@ -187,11 +187,11 @@ class KeystoneIdentity:
         self._projects = projects
         self._clock = clock
 
-    async def authenticate(self, username: str, password: str, client: ClientInfo) -> FederatedUser | None:
+    async def authenticate(self, credentials: Credentials, client: ClientInfo) -> FederatedUser | None:
         """Authenticate with at most three requests; raise `NoProject` if the user has no usable project."""
-        if not is_plain(username):
+        if not is_plain(credentials.username):
             return None
-        return await self._in_time(self._authenticate(username, password, client))
+        return await self._in_time(self._authenticate(credentials, client))
 
     async def use_application_credential(
         self, credential: ApplicationCredential, client: ClientInfo
@@ -211,12 +211,13 @@ class KeystoneIdentity:
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
 
-    async def _authenticate(self, username: str, password: str, client: ClientInfo) -> FederatedUser | None:
+    async def _authenticate(self, credentials: Credentials, client: ClientInfo) -> FederatedUser | None:
         """Authenticate without the deadline.
 
         Keystone does not distinguish a wrong or expired password from an unknown, disabled or locked user.
         """
-        user = {"name": username, "domain": {"name": self._endpoint.user_domain}, "password": password}
+        domain = {"name": self._endpoint.user_domain}
+        user = {"name": credentials.username, "domain": domain, "password": credentials.password}
         # Without a scope, Keystone uses the user's default project, if any.
         response = await self._request_token({"password": {"user": user}}, client, expected={401})
         if response.status == 401:

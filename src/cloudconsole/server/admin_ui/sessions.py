@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.origins import parse_origin
+from cloudconsole.core.ports import Credentials
 from cloudconsole.server.admin_ui.i18n import Label, is_language
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, form_address, parse_query, redirect
 from cloudconsole.server.admin_ui.unsaved_forms import (
@@ -295,7 +296,7 @@ class SignInView:
             role=OPERATOR,
             event=OPERATOR_LOGIN,
         )
-        return await self._authenticator.login(request, username, password, session)
+        return await self._authenticator.login(request, Credentials(username, password), session)
 
     def _form(
         self,

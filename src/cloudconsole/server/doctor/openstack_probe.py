@@ -19,7 +19,7 @@ from cloudconsole.backends.openstack.multi_region_reads import FLAVORS, fetch_bi
 from cloudconsole.backends.openstack.paginated_client import Listing, RegionClient
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock, SystemClock
-from cloudconsole.core.ports import ClientInfo, FederatedUser
+from cloudconsole.core.ports import ClientInfo, Credentials, FederatedUser
 from cloudconsole.core.resources import BillableResource
 from cloudconsole.server.doctor.context_and_findings import Login
 from cloudconsole.server.doctor.http_probe import quoted
@@ -77,7 +77,7 @@ async def _probe_cloud(endpoint: Endpoint, login: Login, since: int, cipher: Tok
     tenants = _NoTenants()
     keystone = KeystoneIdentity(endpoint, upstream, cipher, tenants, clock)
     try:
-        user = await keystone.authenticate(login.username, login.password, _CLIENT)
+        user = await keystone.authenticate(Credentials(login.username, login.password), _CLIENT)
         result = ProbeResult(user, tenants.name)
         if user is not None:
             try:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.ports import Credentials
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
@@ -32,13 +33,14 @@ class LoginEndpoint:
         fields = parse_form(body)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
+        credentials = Credentials(username, password)
         request.user = await self.authenticator.known_username(username)
         endpoint = self.providers.for_region(region, request.origin)
         if endpoint != LOCAL_REGION:
             request.user = await self.authenticator.known_username(username, endpoint)
         replaces = [session_id for session_id, _ in request.head.sessions]
         new_session = SessionRequest(csrf_seed, replaces, endpoint=endpoint)
-        session_id = await self.authenticator.login(request, username, password, new_session)
+        session_id = await self.authenticator.login(request, credentials, new_session)
         return self._logged_in(session_id, csrf_seed, request)
 
     async def logout(self, request: Request) -> Response:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
-from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, FederatedUser
+from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, Credentials, FederatedUser
 from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.config.settings import Settings
@@ -98,20 +98,19 @@ class Authenticator:
         """Return the username if the endpoint has such an account, for the logs."""
         return username if await self.providers[endpoint].backend.knows_username(username) else None
 
-    async def login(self, request: Request, username: str, password: str, new_session: SessionRequest) -> str:
+    async def login(self, request: Request, credentials: Credentials, new_session: SessionRequest) -> str:
         """Authenticate the user and return the id of a new session.
 
         Unknown usernames, wrong passwords and missing roles are rejected alike, in text and duration.
         """
+        username, endpoint = credentials.username, new_session.endpoint
         network, client = throttle_address(request.address), request.client
-        attempt = LoginAttempt(
-            username, network, client, new_session.event, _counted_as(username, new_session.endpoint)
-        )
+        attempt = LoginAttempt(username, network, client, new_session.event, _counted_as(username, endpoint))
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
-        tier = await self._tier(username, new_session.endpoint, network, has_failures=has_failures)
-        provider = self.providers[new_session.endpoint]
+        tier = await self._tier(username, endpoint, network, has_failures=has_failures)
+        provider = self.providers[endpoint]
         async with provider.limiter.slot(tier, attempt.user_hash, widest(network)):
-            proven = await provider.backend.authenticate(attempt.username, password, attempt.client)
+            proven = await provider.backend.authenticate(credentials, client)
         if proven is None or not _has_role(proven, new_session.role):
             await self.writer.write(self.activity.record_failure, attempt, request.user, self._now())
             raise InvalidCredentials
@@ -119,7 +118,7 @@ class Authenticator:
         session_id = await self._open_session(attempt, proven, new_session)
         self.recent.record(proven.log_name, widest(network))
         if isinstance(proven, Account) and proven.outdated_hash is not None:
-            await self.rehasher.rehash(proven, password)
+            await self.rehasher.rehash(proven, credentials.password)
         return session_id
 
     async def logout(self, request: Request, session: Session, event: str = LOGOUT) -> None:
