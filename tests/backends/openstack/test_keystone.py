@@ -292,12 +292,21 @@ def test_error_after_a_correct_password_is_not_a_rejection(
         keystone.log_in()
 
 
-def test_application_credential_gives_its_user_and_project(keystone: KeystoneHarness) -> None:
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda identity: identity.use_application_credential(ApplicationCredential("an-id", "a-secret"), CLIENT),
+        lambda identity: identity.authenticate(Credentials("application_credential:an-id", "a-secret"), CLIENT),
+    ],
+    ids=["from a file", "at login"],
+)
+def test_application_credential_gives_its_user_and_project(
+    keystone: KeystoneHarness, use: Callable[[KeystoneIdentity], Coroutine[Any, Any, FederatedUser | None]]
+) -> None:
     keystone.cloud.respond(*LOGIN, reply("login_default_project"))
-    credential = ApplicationCredential("an-id", "a-secret")
-    user = keystone.run(lambda identity: identity.use_application_credential(credential, CLIENT))
+    user = keystone.run(use)
     assert user is not None
-    assert (user.tenant_id, user.credentials.project_id) == (7, ACME)
+    assert (user.username, user.tenant_id, user.credentials.project_id) == ("alice", 7, ACME)
     (request,) = keystone.cloud.requests
     assert request.body["auth"] == {
         "identity": {
@@ -305,6 +314,14 @@ def test_application_credential_gives_its_user_and_project(keystone: KeystoneHar
             "application_credential": {"id": "an-id", "secret": "a-secret"},
         }
     }
+
+
+@pytest.mark.parametrize("credential_id", ["", "a b", "a/b", "x" * 65])
+def test_invalid_id_of_an_application_credential_is_rejected_without_a_request(
+    keystone: KeystoneHarness, credential_id: str
+) -> None:
+    assert keystone.log_in(f"application_credential:{credential_id}") is None
+    assert keystone.cloud.request_lines() == []
 
 
 def test_application_credential_rejected_by_keystone_has_no_user(keystone: KeystoneHarness) -> None:

@@ -156,6 +156,10 @@ def _with_version(address: str, version: str) -> str:
     return address if has_version else address + version
 
 
+APPLICATION_CREDENTIAL: Final = "application_credential"
+"""Keystone's method of authentication, and what the username begins with, before a colon and the credential's ID."""
+_CREDENTIAL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+
 _TOKENS: Final = "/v3/auth/tokens"
 _PROJECTS: Final = "/v3/auth/projects"
 _RECEIPT: Final = "openstack-auth-receipt"
@@ -191,16 +195,24 @@ class KeystoneIdentity:
         """Authenticate with at most three requests; raise `NoProject` if the user has no usable project."""
         if not is_plain(credentials.username):
             return None
+        kind, _, credential_id = credentials.username.partition(":")
+        if kind == APPLICATION_CREDENTIAL:
+            if not _CREDENTIAL_ID.fullmatch(credential_id):
+                return None
+            return await self.use_application_credential(
+                ApplicationCredential(credential_id, credentials.password), client
+            )
         return await self._in_time(self._authenticate(credentials, client))
 
     async def use_application_credential(
         self, credential: ApplicationCredential, client: ClientInfo
     ) -> FederatedUser | None:
         """Return the user and project of an application credential, or None if Keystone rejects it."""
-        method = {"application_credential": {"id": credential.id, "secret": credential.secret}}
+        method = {APPLICATION_CREDENTIAL: {"id": credential.id, "secret": credential.secret}}
         # 404 if its user has lost a role that it needs.
         response = await self._in_time(self._request_token(method, client, expected={401, 404}))
         if response.status >= 400:
+            self._upstream.read(response, ErrorResponse)
             return None
         return await self._user_of(response, client)
 
