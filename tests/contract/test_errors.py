@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from sqlalchemy import text
 
+from cloudconsole.core.ports import Credentials
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
 from tests.contract.conftest import StartConsole
 from tests.contract.test_actions import ACTIONS, as_json_and_form
@@ -323,6 +324,16 @@ def test_login_requires_every_field(client: ApiClient, name: str) -> None:
         assert_rejected(client.login(**changes), 400, "missing_field", name)
 
 
+@pytest.mark.parametrize("value", ["x" * 65, "a\0b"])
+def test_domain_of_a_user_must_be_short_text(client: ApiClient, value: str) -> None:
+    assert_rejected(client.login(user_domain=value), 400, "invalid_field", "user_domain")
+
+
+@pytest.mark.parametrize("value", ["", "Default"])
+def test_accounts_of_the_store_ignore_the_domain_of_a_user(client: ApiClient, value: str) -> None:
+    assert client.login(user_domain=value).status == 200
+
+
 @pytest.mark.parametrize(
     ("username", "password"),
     [(UNKNOWN_USER, "wrong"), ("demo", "wrong"), *((name, "console-demo") for name in ("Demo", "demo ", "demo\x00"))],
@@ -374,7 +385,7 @@ def test_order_of_checks_for_an_action(demo: ApiClient) -> None:
 def test_order_of_checks_for_a_login(client: ApiClient) -> None:
     client.open()
     headers = {"Host": "elsewhere.example", "Content-Type": JSON}
-    fields = {"csrfmiddlewaretoken": "wrong", "region": "nonsense", "padding": "x" * LIMIT}
+    fields = {"csrfmiddlewaretoken": "wrong", "region": "nonsense", "user_domain": "a\0", "padding": "x" * LIMIT}
     right_host = {"Host": client.transport.base.partition("//")[2]}
     steps: list[tuple[dict[str, str], dict[str, str], tuple[int, str, str | None]]] = [
         ({}, {}, (400, "invalid_host", None)),
@@ -383,7 +394,8 @@ def test_order_of_checks_for_a_login(client: ApiClient) -> None:
         ({"Content-Type": FORM}, {}, (403, "csrf_failed", None)),
         ({}, {"csrfmiddlewaretoken": client.token}, (400, "missing_field", "username")),
         ({}, {"username": UNKNOWN_USER}, (400, "missing_field", "password")),
-        ({}, {"password": "wrong"}, (400, "unknown_region", "region")),
+        ({}, {"password": "wrong"}, (400, "invalid_field", "user_domain")),
+        ({}, {"user_domain": ""}, (400, "unknown_region", "region")),
         ({}, {"region": f"{client.transport.base}/v3"}, (401, "invalid_credentials", None)),
     ]
     for header_correction, field_correction, expected in steps:
@@ -507,6 +519,9 @@ class FailingBackend:
 
     def __init__(self, *_: object) -> None:
         pass
+
+    def counted_as(self, credentials: Credentials) -> str:
+        return credentials.username
 
     async def knows_username(self, _username: str) -> bool:
         return False

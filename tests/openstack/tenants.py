@@ -24,11 +24,11 @@ class FederatedClient(ApiClient):
         super().__init__(transport)
         self._lab = lab
 
-    def try_login_as(self, user: str | User, password: str | None = None) -> Reply:
+    def try_login_as(self, user: str | User, password: str | None = None, **fields: str) -> Reply:
         """Try to log in; `user` is the name of one of the lab's users, or another user."""
         if isinstance(user, str):
             user = self._lab.users.get(user, User(user, "-", None))
-        return self.login(user.name, password or user.password, region=self._lab.identity)
+        return self.login(user.name, password or user.password, region=self._lab.identity, **fields)
 
     def log_in_as(self, user: str | User) -> "FederatedClient":
         reply = self.try_login_as(user)
@@ -86,9 +86,9 @@ class TenantFactory:
         self._projects.append(self.admin.identity.create_project(name=unique_name("project")))
         return self._projects[-1]
 
-    def user(self, *projects: Any, domain_id: str = "default", default: Any = None) -> User:
+    def user(self, *projects: Any, name: str | None = None, domain_id: str = "default", default: Any = None) -> User:
         """Create a user who is a member of these projects."""
-        name = unique_name("user")
+        name = name or unique_name("user")
         password = f"{name}-password"
         options = {"default_project_id": default.id} if default else {}
         created = self.admin.identity.create_user(name=name, password=password, domain_id=domain_id, **options)

@@ -6,10 +6,11 @@ Tests that end sessions create their own users and projects, so that they end no
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
-from lab.cloud import User, identity_of
+from lab.cloud import Lab, User, identity_of
 from openstack.identity.v3._proxy import Proxy as Identity
 
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
@@ -92,6 +93,43 @@ def test_only_users_of_the_configured_domain_can_log_in(
     console = serve(f'user_domain = "{other_domain.name}"')
     assert new_client(console).try_login_as(user).status == 200
     assert is_rejected(new_client(console).try_login_as("alice"))
+
+
+def test_users_of_the_same_name_in_two_domains_have_sessions_of_their_own(
+    serve: Serve, new_client: NewClient, factory: TenantFactory, other_domain: Any, admin: Connection
+) -> None:
+    first, second = factory.project(), factory.project()
+    user = factory.user(first, default=first)
+    namesake = factory.user(second, name=user.name, domain_id=other_domain.id, default=second)
+    console = serve(f'user_domains = ["{other_domain.name}"]')
+    assert new_client(console).try_login_as(user).status == 200
+    by_field = new_client(console)
+    assert by_field.try_login_as(namesake, user_domain=other_domain.name).status == 200
+    by_name = new_client(console)
+    assert by_name.try_login_as(replace(namesake, name=f"{user.name}@{other_domain.name}")).status == 200
+    assert is_rejected(new_client(console).try_login_as(user, namesake.password))
+    assert project_of(console, admin, user.name) == first.name
+    assert project_of(console, admin, f"{user.name}@{other_domain.name}") == second.name
+    assert len(sessions_of(console, f"{user.name}@{other_domain.name}")) == 2
+
+
+def test_application_credential_logs_in_to_its_project(
+    console: RunningServer, new_client: NewClient, factory: TenantFactory, admin: Connection, lab: Lab
+) -> None:
+    first, second = factory.project(), factory.project()
+    user = factory.user(first, second, default=first)
+    with closing(factory.connect(replace(user, project=second.name), lab.regions[0])) as cloud:
+        credential = cloud.identity.create_application_credential(
+            user=cloud.current_user_id, name="console", roles=[{"name": "reader"}]
+        )
+        name = f"application_credential:{credential.id}"
+        assert is_rejected(new_client().try_login_as(name, user.password))
+        client = new_client()
+        assert client.try_login_as(name, credential.secret).status == 200
+        assert client.call("GetUsageLimits").status == 200
+        assert project_of(console, admin, user.name) == second.name
+        cloud.identity.delete_application_credential(cloud.current_user_id, credential)
+        assert is_rejected(new_client().try_login_as(name, credential.secret))
 
 
 # Projects

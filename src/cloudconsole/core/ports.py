@@ -89,10 +89,12 @@ class FederatedUser(Struct, frozen=True):
     """A user authenticated by an external identity provider."""
 
     username: str
+    """With an @ and the domain, unless it is the default one."""
     tenant_id: int
     credentials: CloudCredentials
     expires_at: float
     """When the token expires."""
+    domain: str = ""
 
     @property
     def log_name(self) -> str:
@@ -116,11 +118,16 @@ class Credentials:
 
     username: str
     password: str = field(repr=False)
+    user_domain: str = ""
+    """The domain of a user of an external identity provider; empty for the default one."""
 
 
 class IdentityBackend(Protocol):
     async def authenticate(self, credentials: Credentials, client: ClientInfo) -> Account | FederatedUser | None:
         """Return the account, or None for an unknown user, wrong password or disabled account, in the same time."""
+
+    def counted_as(self, credentials: Credentials) -> str:
+        """Return the key for counting a user's failed logins; raise `InvalidField` if such users cannot log in here."""
 
     async def knows_username(self, username: str) -> bool:
         """Whether the account exists; an unknown name may be a mistyped password and must not be logged."""

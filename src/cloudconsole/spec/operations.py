@@ -54,6 +54,14 @@ class LoginForm(Struct, frozen=True, kw_only=True):
         str,
         field_doc("The URL of an identity endpoint, one of those listed by `GET /api/`.", minLength=1),
     ]
+    user_domain: Annotated[
+        str,
+        field_doc(
+            "For users of OpenStack: the name of the user's domain, one that the operator admits; by default the "
+            "endpoint's own. Other accounts ignore it.",
+            maxLength=64,
+        ),
+    ] = ""
 
 
 COMMON_ERRORS: Errors = (InvalidHost, InternalError, Unavailable)
@@ -102,6 +110,7 @@ LOGIN = Operation(
         *COMMON_ERRORS,
         *_BODY,
         CsrfFailed,
+        InvalidField,
         UnknownRegion,
         InvalidCredentials,
         NoProject,

@@ -41,18 +41,17 @@ SESSIONS_PER_STATEMENT: Final = 10_000
 
 
 class LoginAttempt(Struct, frozen=True):
-    username: str
+    counted_as: str
+    """The key for counting failures of the user."""
     network: str
     """The key for counting failures: the client's address, or the network it can choose addresses from."""
     client: ClientInfo
     event: str = LOGIN
     """The event in the access audit log on success."""
-    counted_as: str | None = None
-    """The name for counting failures, if it differs from the typed one."""
 
     @property
     def user_hash(self) -> bytes:
-        return hash_username(self.username if self.counted_as is None else self.counted_as)
+        return hash_username(self.counted_as)
 
 
 def hash_username(username: str) -> bytes:

@@ -15,7 +15,7 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, rotate_keys
 from cloudconsole.core.ports import CloudCredentials, Credentials, FederatedUser
-from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
+from cloudconsole.spec.errors import InvalidField, NoProject, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import CLIENT, FakeCloud, Reply, client_limits, open_client
 from tests.harness import FakeClock
 
@@ -71,12 +71,22 @@ class KeystoneHarness:
         self.limits = client_limits()
         self.tenants = FakeTenants()
         self.clock = FakeClock(EXPIRES - 86_400)
+        self.discarded: list[CloudCredentials] = []
 
     def run(self, use: Callable[[KeystoneIdentity], Coroutine[Any, Any, Result]]) -> Result:
         async def run_with_identity() -> Result:
             async with open_client(self.limits) as client:
                 cipher = TokenCipher(self.key_file)
-                return await use(KeystoneIdentity(self.endpoint, client, cipher, self.tenants, self.clock))
+                return await use(
+                    KeystoneIdentity(
+                        self.endpoint,
+                        client,
+                        cipher,
+                        self.tenants,
+                        self.clock,
+                        lambda credentials, _: self.discarded.append(credentials),
+                    )
+                )
 
         return asyncio.run(run_with_identity())
 
@@ -84,8 +94,17 @@ class KeystoneHarness:
         self.cloud.respond(*LOGIN, reply("login_unscoped"), then or reply("login_scoped_by_token"))
         self.cloud.respond(*PROJECTS, projects)
 
-    def log_in(self, username: str = "alice", password: str = "alice-password") -> FederatedUser | None:
-        return self.run(lambda identity: identity.authenticate(Credentials(username, password), CLIENT))
+    def log_in(
+        self, username: str = "alice", password: str = "alice-password", user_domain: str = ""
+    ) -> FederatedUser | None:
+        credentials = Credentials(username, password, user_domain)
+        return self.run(lambda identity: identity.authenticate(credentials, CLIENT))
+
+    def counted_as(self, username: str, user_domain: str = "") -> str:
+        async def count(identity: KeystoneIdentity) -> str:
+            return identity.counted_as(Credentials(username, "", user_domain))
+
+        return self.run(count)
 
     def stored_credentials(self) -> CloudCredentials:
         return CloudCredentials(self.endpoint.address, ALICE, ACME, {}, TokenCipher(self.key_file).encrypt("the-token"))
@@ -145,6 +164,53 @@ def test_login_request_has_the_user_domain_and_no_scope(keystone: KeystoneHarnes
     assert request.body == {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
     headers = [request.headers[name] for name in ("X-Forwarded-For", "X-Auth-Token", "Content-Type")]
     assert headers == [CLIENT.address, None, "application/json"]
+
+
+@pytest.mark.parametrize(
+    ("username", "user_domain", "name", "domain"),
+    [
+        ("alice", "Partners", "alice", "Partners"),
+        ("alice@Partners", "", "alice", "Partners"),
+        ("alice@Partners", "Partners", "alice@Partners", "Partners"),
+        ("alice@Default", "", "alice@Default", "Default"),
+        ("alice@example.com", "", "alice@example.com", "Default"),
+        ("@Partners", "", "@Partners", "Default"),
+        ("alice", "Default", "alice", "Default"),
+    ],
+)
+def test_domain_of_the_user_is_a_field_or_follows_the_name(
+    keystone: KeystoneHarness, username: str, user_domain: str, name: str, domain: str
+) -> None:
+    keystone.endpoint = Endpoint(keystone.cloud.address, user_domains=("Partners",))
+    keystone.cloud.respond(*LOGIN, reply("login_default_project"))
+    keystone.log_in(username, "p", user_domain)
+    [request] = keystone.cloud.requests
+    user = request.body["auth"]["identity"]["password"]["user"]
+    assert user == {"name": name, "domain": {"name": domain}, "password": "p"}
+
+
+def test_users_of_another_domain_are_named_with_it(keystone: KeystoneHarness) -> None:
+    keystone.endpoint = Endpoint(keystone.cloud.address, user_domains=("Partners",))
+    keystone.cloud.respond(*LOGIN, login_with("body", "token", "user", "domain", value={"id": "d", "name": "Partners"}))
+    user = keystone.log_in("alice@Partners")
+    assert user is not None
+    assert user.log_name == f"alice@Partners@{keystone.cloud.address}"
+
+
+def test_failed_logins_are_counted_by_domain(keystone: KeystoneHarness) -> None:
+    keystone.endpoint = Endpoint(keystone.cloud.address, user_domains=("Partners",))
+    alice = keystone.counted_as("alice")
+    assert alice == keystone.counted_as("ALICE", "Default") == f"{keystone.cloud.address} alice"
+    partner = keystone.counted_as("alice@Partners")
+    assert partner == keystone.counted_as("Alice", "Partners")
+    assert len({alice, partner, keystone.counted_as("alice Partners"), keystone.counted_as("alice@partners")}) == 4
+
+
+@pytest.mark.parametrize("user_domain", ["Partners", "default", " Default"])
+def test_user_of_a_domain_that_is_not_configured_is_rejected(keystone: KeystoneHarness, user_domain: str) -> None:
+    with pytest.raises(InvalidField) as raised:
+        keystone.counted_as("alice", user_domain)
+    assert raised.value.field == "user_domain"
 
 
 def test_only_project_is_used_without_a_default(keystone: KeystoneHarness) -> None:
@@ -314,6 +380,17 @@ def test_application_credential_gives_its_user_and_project(
             "application_credential": {"id": "an-id", "secret": "a-secret"},
         }
     }
+
+
+@pytest.mark.parametrize(("user_domains", "is_accepted"), [((), False), (("Partners",), True)])
+def test_application_credential_is_accepted_for_configured_domains_only(
+    keystone: KeystoneHarness, user_domains: tuple[str, ...], is_accepted: bool
+) -> None:
+    keystone.endpoint = Endpoint(keystone.cloud.address, user_domains=user_domains)
+    keystone.cloud.respond(*LOGIN, login_with("body", "token", "user", "domain", value={"id": "d", "name": "Partners"}))
+    user = keystone.log_in("application_credential:an-id")
+    assert (user is not None) == is_accepted
+    assert len(keystone.discarded) == (not is_accepted)
 
 
 @pytest.mark.parametrize("credential_id", ["", "a b", "a/b", "x" * 65])

@@ -104,13 +104,15 @@ VALID_IN_FILE: dict[str, list[tuple[str, Any]]] = {
         ('[{address = "https://a.example"}]', (IdentityEndpoint("https://a.example", "local"),)),
         ('[{address = "https://A.org/v3", kind = "keystone"}]', (keystone("https://A.org/v3", "https://a.org"),)),
         (
-            '[{address = "https://a.example", kind = "keystone", user_domain = "users", interface = "internal", '
-            f'regions = ["RegionOne", "north 2"], project = "main", ca_file = "{CERTIFICATE}"}}]',
+            '[{address = "https://a.example", kind = "keystone", user_domain = "users", '
+            'user_domains = ["partners"], interface = "internal", regions = ["RegionOne", "north 2"], '
+            f'project = "main", ca_file = "{CERTIFICATE}"}}]',
             (
                 keystone(
                     "https://a.example",
                     "https://a.example",
                     user_domain="users",
+                    user_domains=("partners",),
                     interface="internal",
                     regions=("RegionOne", "north 2"),
                     project="main",
@@ -148,6 +150,8 @@ INVALID_IN_FILE: dict[str, list[tuple[str, str]]] = {
             for field, fix in (
                 ('user_domain = ""', "user_domain: must be a domain name, such as Default"),
                 ('user_domain = " a"', "user_domain: must be"),
+                ('user_domains = "a"', "user_domains: must be a list, each a domain name"),
+                ('user_domains = [""]', "user_domains: '' is not a domain name"),
                 ("project = 1", "project: must be a project name"),
                 ('project = "a\\u0000b"', "project: must be"),
                 ('interface = "private"', "interface: must be public, internal or admin"),

@@ -59,5 +59,8 @@ class EmbeddedIdentity:
         outdated = password_hash if needs_rehash(password_hash) else None
         return Account(account_id, known_name, version, role, outdated)
 
+    def counted_as(self, credentials: Credentials) -> str:
+        return credentials.username
+
     async def knows_username(self, username: str) -> bool:
         return await self._reader.seek(_IS_KNOWN, (username,)) is not None

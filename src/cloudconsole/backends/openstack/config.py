@@ -18,6 +18,8 @@ class Endpoint(Struct, frozen=True):
     """Normalised, without a final `/v3`."""
     user_domain: str = "Default"
     """The name of the users' domain."""
+    user_domains: tuple[str, ...] = ()
+    """The names of further domains whose users can log in."""
     interface: Interface = "public"
     """The interface of the catalog's endpoints to use."""
     regions: tuple[str, ...] = ()
@@ -28,6 +30,9 @@ class Endpoint(Struct, frozen=True):
     """CA certificates instead of the system's."""
     application_credentials: Path | None = None
     """A file of credentials that projects have given, to read their resources without a session."""
+
+    def admits(self, user_domain: str) -> bool:
+        return user_domain in (self.user_domain, *self.user_domains)
 
     def may_use(self, region: str) -> bool:
         return not self.regions or region in self.regions

@@ -16,8 +16,9 @@ from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, Credentials, FederatedUser, Services
-from cloudconsole.core.usernames import is_plain
-from cloudconsole.spec.errors import NoProject, UpstreamTimeout
+from cloudconsole.core.usernames import fold_username, is_plain
+from cloudconsole.spec.errors import InvalidField, NoProject, UpstreamTimeout
+from cloudconsole.spec.i18n import Text
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,128}\Z")]
 """An id that is safe in a URL path."""
@@ -29,6 +30,7 @@ Result = TypeVar("Result")
 
 class Domain(Struct):
     id: Id
+    name: Name
 
 
 class User(Struct):
@@ -166,6 +168,11 @@ _RECEIPT: Final = "openstack-auth-receipt"
 """Header of a rejection that requires another factor, which is not supported here."""
 
 
+_DOMAIN_NOT_ADMITTED: Final = Text(
+    "The field '{field}' must be a domain whose users can log in here.", "字段“{field}”必须是其用户可在此登录的域。"
+)
+
+
 class Projects(Protocol):
     async def tenant_of(self, project: str, name: str) -> int | None:
         """Return the tenant of a project, `ID@ENDPOINT`, creating it if needed; None if it is disabled."""
@@ -183,7 +190,7 @@ class KeystoneIdentity:
         clock: Clock,
         discard: Callable[[CloudCredentials, ClientInfo], None] = lambda _credentials, _client: None,
     ) -> None:
-        """`discard` is called for the token of a login that is rejected because its tenant is disabled."""
+        """`discard` is called for the token of a login that is rejected for its tenant or domain."""
         self._endpoint = endpoint
         self._discard = discard
         self._upstream = upstream
@@ -196,13 +203,24 @@ class KeystoneIdentity:
         if not is_plain(credentials.username):
             return None
         kind, _, credential_id = credentials.username.partition(":")
-        if kind == APPLICATION_CREDENTIAL:
-            if not _CREDENTIAL_ID.fullmatch(credential_id):
-                return None
-            return await self.use_application_credential(
-                ApplicationCredential(credential_id, credentials.password), client
-            )
-        return await self._in_time(self._authenticate(credentials, client))
+        if kind != APPLICATION_CREDENTIAL:
+            return await self._in_time(self._authenticate(credentials, client))
+        if not _CREDENTIAL_ID.fullmatch(credential_id):
+            return None
+        credential = ApplicationCredential(credential_id, credentials.password)
+        user = await self.use_application_credential(credential, client)
+        if user is not None and not self._endpoint.admits(user.domain):
+            self._discard(user.credentials, client)
+            return None
+        return user
+
+    def counted_as(self, credentials: Credentials) -> str:
+        """Return the same key for all spellings of a user that a database may equate."""
+        name, domain = self._name_and_domain(credentials)
+        if not self._endpoint.admits(domain):
+            raise InvalidField("user_domain", _DOMAIN_NOT_ADMITTED)
+        key = f"{self._endpoint.address} {fold_username(name)}"
+        return key if domain == self._endpoint.user_domain else f"{key}\n{fold_username(domain)}"
 
     async def use_application_credential(
         self, credential: ApplicationCredential, client: ClientInfo
@@ -228,8 +246,8 @@ class KeystoneIdentity:
 
         Keystone does not distinguish a wrong or expired password from an unknown, disabled or locked user.
         """
-        domain = {"name": self._endpoint.user_domain}
-        user = {"name": credentials.username, "domain": domain, "password": credentials.password}
+        name, domain = self._name_and_domain(credentials)
+        user = {"name": name, "domain": {"name": domain}, "password": credentials.password}
         # Without a scope, Keystone uses the user's default project, if any.
         response = await self._request_token({"password": {"user": user}}, client, expected={401})
         if response.status == 401:
@@ -244,6 +262,15 @@ class KeystoneIdentity:
             if response.status == 403:
                 raise NoProject
         return await self._user_of(response, client)
+
+    def _name_and_domain(self, credentials: Credentials) -> tuple[str, str]:
+        """Return the name and the domain of a user, who may be written as `user@domain`."""
+        if credentials.user_domain:
+            return credentials.username, credentials.user_domain
+        name, _, domain = credentials.username.rpartition("@")
+        if name and domain in self._endpoint.user_domains:
+            return name, domain
+        return credentials.username, self._endpoint.user_domain
 
     async def _user_of(self, response: UpstreamResponse, client: ClientInfo) -> FederatedUser | None:
         secret, token = self._parse_token(response)
@@ -332,4 +359,6 @@ class KeystoneIdentity:
         if tenant_id is None:
             self._discard(access, client)
             return None
-        return FederatedUser(token.user.name, tenant_id, access, token.expires_at.timestamp())
+        name, domain = token.user.name, token.user.domain.name
+        username = name if domain == endpoint.user_domain else f"{name}@{domain}"
+        return FederatedUser(username, tenant_id, access, token.expires_at.timestamp(), domain)

@@ -48,6 +48,7 @@ Each endpoint has an `address`, which login accepts as region, and a `kind`: `lo
 address = "https://identity.example.com/v3"
 kind = "keystone"
 user_domain = "Default"      # domain of the users (default)
+user_domains = ["Partners"]  # further domains whose users can log in, also as user@Partners; default: none
 interface = "public"         # or internal, admin: which service endpoints to use (default: public)
 regions = ["RegionOne"]      # default: all regions in a user's catalog
 project = "main"             # for users with several projects and no default; default: reject them

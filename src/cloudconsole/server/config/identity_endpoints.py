@@ -114,6 +114,7 @@ _FIELDS: Final[dict[str, dict[str, SettingType]]] = {
     LOCAL: {},
     KEYSTONE: {
         "user_domain": Word(_name, "NAME", "a domain name", "Default"),
+        "user_domains": ListOf(Word(_name, "NAME", "a domain name", "Partners")),
         "interface": Choice("public", "internal", "admin"),
         "regions": ListOf(Word(_name, "REGION", "a region name", "RegionOne")),
         "project": Word(_name, "NAME", "a project name", "main"),

@@ -148,6 +148,11 @@ def required_text(fields: Fields, name: str) -> str:
     return value
 
 
+def optional_identifier(fields: Fields, name: str) -> str:
+    """Return an optional identifier; empty if it is absent, null or empty."""
+    return "" if fields.get(name) in (None, "") else required_identifier(fields, name)
+
+
 def required_identifier(fields: Fields, name: str) -> str:
     """Return a required identifier: short text without control characters, or a JSON integer as its digits."""
     value = fields.get(name)

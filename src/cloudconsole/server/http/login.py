@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Credentials
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
+from cloudconsole.server.http.body import media_type, optional_identifier, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
 from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProviders
@@ -33,7 +33,7 @@ class LoginEndpoint:
         fields = parse_form(body)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
-        credentials = Credentials(username, password)
+        credentials = Credentials(username, password, optional_identifier(fields, "user_domain"))
         request.user = await self.authenticator.known_username(username)
         endpoint = self.providers.for_region(region, request.origin)
         if endpoint != LOCAL_REGION:

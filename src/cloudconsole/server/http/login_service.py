@@ -15,7 +15,6 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, Credentials, FederatedUser
 from cloudconsole.core.resources import Role
-from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProvider
 from cloudconsole.server.http.login_queue import Priority
@@ -105,10 +104,10 @@ class Authenticator:
         """
         username, endpoint = credentials.username, new_session.endpoint
         network, client = throttle_address(request.address), request.client
-        attempt = LoginAttempt(username, network, client, new_session.event, _counted_as(username, endpoint))
+        provider = self.providers[endpoint]
+        attempt = LoginAttempt(provider.backend.counted_as(credentials), network, client, new_session.event)
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
         tier = await self._tier(username, endpoint, network, has_failures=has_failures)
-        provider = self.providers[endpoint]
         async with provider.limiter.slot(tier, attempt.user_hash, widest(network)):
             proven = await provider.backend.authenticate(credentials, client)
         if proven is None or not _has_role(proven, new_session.role):
@@ -173,14 +172,6 @@ class Authenticator:
 
     def _now(self) -> int:
         return int(self.clock.now())
-
-
-def _counted_as(username: str, endpoint: str) -> str | None:
-    """Return the key for counting failed logins at a Keystone: the same for all spellings of a username.
-
-    Local accounts have only one spelling.
-    """
-    return None if endpoint == LOCAL_REGION else f"{endpoint} {fold_username(username)}"
 
 
 def _has_role(proven: Account | FederatedUser, required: Role | None) -> bool:
