@@ -51,6 +51,20 @@ class TestLogin:
         done = cli_user.run("usage", "--url", server.base, *arguments, stdin=PASSWORD, **variables)
         assert (done.code, done.err) == (0, "")
 
+    def test_application_credential_of_openstack_logs_in(self, cli_user: CliUser) -> None:
+        variables = {
+            "OS_AUTH_URL": "https://identity.example/v3",
+            "OS_APPLICATION_CREDENTIAL_ID": "an-id",
+            "OS_APPLICATION_CREDENTIAL_SECRET": "a-secret",
+            "OS_USERNAME": "bob",
+            "OS_PASSWORD": "b0b",
+        }
+        with ScriptedServer() as scripted:
+            assert cli_user.run("login", "--url", scripted.base, **variables).code == 0
+            form = scripted.logins[0].form
+        assert (form["username"], form["password"]) == ("application_credential:an-id", "a-secret")
+        assert form["region"] == "https://identity.example/v3"
+
     @pytest.mark.parametrize("content", [None, b"", b"\n", b"two\nlines\n", b"\xff", b"x" * 9000])
     def test_invalid_password_file_is_rejected(
         self, cli_user: CliUser, server: RunningServer, content: bytes | None

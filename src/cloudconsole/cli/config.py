@@ -302,8 +302,10 @@ def _variables_source(environment: Mapping[str, str]) -> Source:
 
 
 def _openstack_source(environment: Mapping[str, str]) -> Source:
-    password = in_variable("OS_PASSWORD", environment.get("OS_PASSWORD"))
-    region, username = environment.get("OS_AUTH_URL"), environment.get("OS_USERNAME")
+    region, username, secret = environment.get("OS_AUTH_URL"), environment.get("OS_USERNAME"), "OS_PASSWORD"
+    if credential := environment.get("OS_APPLICATION_CREDENTIAL_ID"):
+        username, secret = f"application_credential:{credential}", "OS_APPLICATION_CREDENTIAL_SECRET"
+    password = in_variable(secret, environment.get(secret))
     return Source("OS_…", None, region, username, password, is_foreign=True)
 
 
