@@ -39,7 +39,7 @@ def assert_one_line(done: Result, code: int, message: str) -> None:
     ("arguments", "code", "message"),
     [
         (("domain", "1"), 1, "There is no domain with this ID."),
-        (("call", "GetEverything"), 1, "Unknown action."),
+        (("call", "GetEverything"), 1, "Unknown action. cloudconsole actions lists "),
         (("call", "GetDomainDetail"), 1, "The field 'domainId' is required."),
         (("call", "GetDomainDetail", "domainId=a=b:=c"), 1, "There is no domain with this ID."),
         (("flavors", "--vcpus", "3"), 1, "--vcpus 3: not offered; available: 1, 2, 4, 8, 16"),
@@ -63,6 +63,12 @@ def test_wrong_credentials_exit_with_1(cli_user: CliUser, server: RunningServer)
     assert not cli_user.sessions_file.exists()
 
 
+def test_url_with_a_path_too_many_is_named(cli_user: CliUser, server: RunningServer) -> None:
+    done = cli_user.run("usage", *options(f"{server.base}/console"), CLOUDCONSOLE_PASSWORD=PASSWORD)
+    text = f"the server at {server.base}/console responded with status 404, but not as a console does: check the URL\n"
+    assert_one_line(done, 1, text)
+
+
 NO_PASSWORD = ("--username", "demo", "--password-file", "/dev/null")
 
 
@@ -81,6 +87,7 @@ NO_PASSWORD = ("--username", "demo", "--password-file", "/dev/null")
         (("usage", "--watch", "soon"), "argument --watch: must be a number of seconds"),
         (("usage", "--watch", "0.4"), "argument --watch: must be at least 0.5 seconds"),
         (("usage", "--password", "s3cret"), "unknown option --password (did you mean --password-file?)"),
+        (("usage", "--user", "demo"), "unknown option --user (did you mean --username?)"),
         (("usage", *options(NOWHERE), *NO_PASSWORD, "--ca-file", "not/there.pem"), "not/there.pem: No such file"),
         (
             ("usage", *options(NOWHERE), *NO_PASSWORD, "--ca-file", __file__),

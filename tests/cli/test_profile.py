@@ -112,8 +112,9 @@ def test_profile_is_added_selected_and_removed(cli_user: CliUser, server: Runnin
     assert listed == {"name": "work", "default": True, "url": server.base, "username": "other", "region": None}
     shown = cli_user.json("profile", "show", "-o", "json")
     assert (shown["name"], shown["password_file"], shown["output"]) == ("work", str(cli_user.home / "secret"), "json")
+    assert f"\nwork\t是\t{server.base}\tother\t\n" in cli_user.run("--lang", "zh", "profile", "list").out
     assert cli_user.run("profile", "remove", "work").out.endswith("; there is no default profile now\n")
-    assert cli_user.run("profile", "list").out.splitlines() == ["name\tdefault\turl\tusername\tregion"]
+    assert cli_user.run("profile", "list").out.splitlines() == ["name\tdefault\tURL\tusername\tregion"]
 
 
 def test_show_follows_the_variable(cli_user: CliUser) -> None:
@@ -155,6 +156,11 @@ def test_invalid_change_is_rejected(cli_user: CliUser, arguments: tuple[str, ...
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"cloudconsole: {message.format(file=cli_user.profiles_file)}")
     assert cli_user.profiles_file.read_text() == TEXT
+
+
+def test_first_profile_is_not_named_yet(cli_user: CliUser) -> None:
+    done = cli_user.run("profile", "use", "work")
+    assert done.err.endswith("config.toml has none; add one with cloudconsole profile add\n")
 
 
 def test_no_selected_profile_is_shown(cli_user: CliUser) -> None:

@@ -90,6 +90,12 @@ class TestActions:
 
 
 class TestSessions:
+    def test_url_with_a_path_too_many_is_noted(self, connect: Connect, server: RunningServer) -> None:
+        client = connect(f"{server.base}/console", username="demo", password="console-demo")
+        with pytest.raises(NotFound) as raised:
+            client.news()
+        assert raised.value.__notes__ == [f"There is no console at {server.base}/console: check the base URL."]
+
     def test_without_credentials_a_login_is_required(self, connect: Connect, server: RunningServer) -> None:
         with pytest.raises(LoginRequired):
             connect(server.base).news()

@@ -73,7 +73,8 @@ class Parser(argparse.ArgumentParser):
     def _hint(self, flag: str) -> str:
         if flag in self.elsewhere:
             return translate(messages.USE_INSTEAD, instead=self.elsewhere[flag])
-        near = get_close_matches(flag, self._option_string_actions, 1, cutoff=NEAR)
+        longer = [known for known in self._option_string_actions if known.startswith(flag)]
+        near = longer if len(longer) == 1 else get_close_matches(flag, self._option_string_actions, 1, cutoff=NEAR)
         if near:
             return translate(messages.DID_YOU_MEAN, near=near[0])
         return translate(messages.OPTIONS_AFTER_COMMAND) if self._has_commands else ""

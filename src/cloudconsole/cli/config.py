@@ -48,8 +48,8 @@ class Profiles(NamedTuple):
         try:
             return self.named[name]
         except KeyError:
-            known = ", ".join(self.named) or "-"
-            raise UsageError(translate(messages.UNKNOWN_PROFILE, name=name, file=self.file, known=known)) from None
+            text = messages.UNKNOWN_PROFILE if self.named else messages.NO_PROFILES
+            raise UsageError(translate(text, name=name, file=self.file, known=", ".join(self.named))) from None
 
 
 class _InvalidValue(Exception):

@@ -147,6 +147,12 @@ DEFAULT_PROFILE_REMOVED: Final = Text(
 )
 PROFILE_NAME: Final = Text("name", "名称")
 PROFILE_DEFAULT: Final = Text("default", "默认")
+YES: Final = Text("yes", "是")
+PROFILE_COLUMNS: Final = {
+    "url": Text("URL", "地址"),
+    "username": Text("username", "用户名"),
+    "region": Text("region", "区域"),
+}
 
 # Invalid input
 
@@ -179,6 +185,10 @@ MUST_BE_ONE_OF: Final = Text("must be one of {choices}", "须为以下之一：{
 UNKNOWN_KEY: Final = Text("unknown key; valid keys: {known}", "没有此键；可用的有：{known}")
 UNKNOWN_PROFILE: Final = Text(
     "no profile '{name}' in {file}; available: {known}", "{file} 中没有配置“{name}”；可用的有：{known}"
+)
+NO_PROFILES: Final = Text(
+    "no profile '{name}': {file} has none; add one with cloudconsole profile add",
+    "没有配置“{name}”：{file} 中尚无配置；请用 cloudconsole profile add 添加",
 )
 UNKNOWN_DEFAULT: Final = Text("must be the name of a profile; available: {known}", "须为配置名；可用的有：{known}")
 PASSWORD_NOT_ALLOWED: Final = Text(
@@ -291,6 +301,10 @@ REASONS: Final = {
     "a concurrent login takes too long": Text("a concurrent login takes too long", "同时进行的登录耗时过长"),
 }
 """Why a console cannot be reached, as the system and the client say it."""
+UNKNOWN_ACTION: Final = Text(
+    "Unknown action. cloudconsole actions lists the console's actions; their names are case-sensitive.",
+    "没有此操作。cloudconsole actions 可列出控制台的操作，其名称区分大小写。",
+)
 NOT_A_CONSOLE: Final = Text(
     "the server at {url} responded with status {code}, but not as a console does: check the URL",
     "{url} 的服务器返回状态 {code}，但它不像是控制台：请检查地址",

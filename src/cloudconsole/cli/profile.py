@@ -108,11 +108,16 @@ def _list(profiles: Profiles, settings: OutputSettings) -> None:
 
     fields = [
         Field("name", translate(messages.PROFILE_NAME), attrgetter("name")),
-        Field("default", translate(messages.PROFILE_DEFAULT), is_default),
-        *(Field(key, key, attrgetter(key)) for key in ("url", "username", "region")),
+        Field("default", None, is_default),
+        Field(
+            None,
+            translate(messages.PROFILE_DEFAULT),
+            lambda profile: translate(messages.YES) if is_default(profile) else "",
+        ),
+        *(Field(key, translate(text), attrgetter(key)) for key, text in messages.PROFILE_COLUMNS.items()),
     ]
     records = list(profiles.named.values())
-    data = [{field.name: field.value(profile) for field in fields} for profile in records]
+    data = [{field.name: field.value(profile) for field in fields if field.name} for profile in records]
     output.show(settings, lambda: data, lambda: Table(fields, records))
 
 

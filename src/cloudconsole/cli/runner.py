@@ -73,6 +73,10 @@ def describe_error(error: "ConsoleError", url: str | None = None) -> str:
         why = unreachable["why"]
         known = messages.REASONS.get(why)
         return translate(messages.CANNOT_REACH, url=unreachable["url"], why=translate(known) if known else why)
+    if error.error == _UNKNOWN_ACTION:
+        return translate(messages.UNKNOWN_ACTION)
+    if error.error == _WRONG_PATH and url:
+        return translate(messages.NOT_A_CONSOLE, url=escape_and_truncate(url), code=error.code)
     if error.error is None and _STATUS_ONLY.fullmatch(message):
         status = messages.NOT_A_CONSOLE if url and error.code in _NO_SUCH_PATH else messages.STATUS_ONLY
         return translate(status, url=escape_and_truncate(url or ""), code=error.code)
@@ -88,6 +92,9 @@ _MAX_MATCHED: Final = 4000
 _UNREACHABLE: Final = re.compile(r"cannot reach (?P<url>\S+): (?:\[Errno -?\d+\] )?(?P<why>.+)")
 _STATUS_ONLY: Final = re.compile(r"the console responded with status \d+")
 _NO_SUCH_PATH: Final = (404, 405, 501)
+_UNKNOWN_ACTION: Final = "unknown_action"
+_WRONG_PATH: Final = "not_found"
+"""What a console responds if the URL has a path too many."""
 _OPENSSL: Final = re.compile(r"\[SSL(?:: (?P<reason>\w+))?\] (?P<text>.*?) \(_ssl\.c:\d+\)")
 
 

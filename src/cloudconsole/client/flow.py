@@ -196,9 +196,11 @@ class ProtocolFlow:
             welcome = yield from self._sender.send(
                 OPEN_SESSION, decode_welcome, retry_policy, for_login=for_login, call="welcome"
             )
-        except (LoginRequired, CsrfFailed, NotFound, RequestRefused):
+        except (LoginRequired, CsrfFailed, NotFound, RequestRefused) as problem:
             # The interface requires only that the response sets the cookies.
             if self._sender.token_for(LOGIN) is None:
+                if isinstance(problem, NotFound):
+                    problem.add_note(f"There is no console at {self._sender.base_url}: check the base URL.")
                 raise
         if for_login and self._sender.token_for(LOGIN) is None:
             raise ProtocolError("the console did not set the cookie csrftoken", payload=welcome, field="csrftoken")

@@ -46,6 +46,10 @@ class RequestSender:
         self._passwords |= {password}
 
     @property
+    def base_url(self) -> str:
+        return self._base_url
+
+    @property
     def cookies(self) -> tuple[SavedCookie, ...]:
         return self._cookies.all()
 
