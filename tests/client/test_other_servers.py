@@ -290,6 +290,12 @@ class TestRetries:
         assert sum(retry_clock.pauses) < 5
 
 
+def test_an_estimate_of_one_item_needs_a_list(client: Console) -> None:
+    item: Any = {"res_type": "loadbalance"}
+    with pytest.raises(TypeError, match="items must be a list such as"):
+        client.estimate(item)
+
+
 def test_an_estimate_of_other_items_is_an_error(client: Console, scripted: Script) -> None:
     nothing = dict.fromkeys(("hour", "day", "month", "year", "hours", "cost"))
     scripted.actions = [envelope({"items": [], **nothing, "priced": True, "fits": True, "quotas": []})]

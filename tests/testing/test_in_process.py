@@ -145,6 +145,7 @@ def test_any_client_of_httpx2_can_use_the_transport(server: ConsoleServer) -> No
         (lambda server: server.set_clock("1900-01-01T00:00:00Z"), ValueError, "^moment must be a time from"),
         (lambda server: server.set_clock(7), TypeError, "^moment must be a datetime"),
         (lambda server: server.advance(1e15), ValueError, "^by must be a number from"),
+        (lambda server: server.fault(), ValueError, "^fault needs an error, a status, drop or a delay$"),
         (lambda server: server.advance("5"), TypeError, "^by must be a number of seconds or a timedelta"),
     ],
 )

@@ -119,6 +119,8 @@ class ActionFlow:
         )
 
     def estimate(self, items: Sequence[EstimateItem], hours: int | None) -> Steps[Estimate]:
+        if isinstance(items, Mapping | str):
+            raise TypeError('items must be a list such as [{"res_type": "volume", "size": 10}]')
         retry_policy = self.retry_policy()
         about = yield from self._protocol.description(retry_policy)
         sent: Any = list(map(dict, items))

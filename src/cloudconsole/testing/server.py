@@ -158,6 +158,8 @@ class ConsoleServer:
         `delay` waits this many seconds first, or is the only fault. `call` is an action's name, `login`, `logout` or
         `welcome`.
         """
+        if not (error or status or drop or delay):
+            raise ValueError("fault needs an error, a status, drop or a delay")
         fault = {"error": error, "status": status, "drop": drop or None, "delay": delay, "times": times, "call": call}
         self._send("POST", "fault", {**fault, "retryAfter": retry_after})
 
