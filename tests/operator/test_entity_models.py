@@ -51,10 +51,6 @@ CHECKS: dict[type[EntityModel], Any] = {Price: price_errors, Resource: resource_
 NO_NUMBER = 'must be a number, such as "0.031"'
 NO_TYPE = "type: does not apply: only instances (unit each) and volumes (unit gb) can have a type"
 BAD_ADDRESS = "originConfig.originIps[1]: must be an IP address, such as 192.0.2.1"
-NOT_HOST_NAMES = [
-    "www example.com", "https://www.example.com", "www.example.com/", "a..b", ".a", "a.", "-a.b", "a-.b", "a_b.c", "*",
-    "a.*.b", "192.0.2.1", "a" * 64, ".".join(["a" * 50] * 5), "www。example.com",
-]  # fmt: skip
 BAD_URL_ID = "must be url- followed by eight lowercase letters or digits, such as url-ab12cd34"
 BAD_HASH = "must be an argon2id hash of at least 36 MiB (memory times passes) and at most 64 MiB"
 NO_PASSWORD = "is not allowed: use password_hash, or password_file with the path of a file that contains it"
@@ -102,7 +98,7 @@ INVALID_VALUES: list[tuple[type[EntityModel], str, list[Any], str]] = [
     (News, "url", ["https://" + "a" * 1993], "must have at most 2000 characters"),
     (UrlEntry, "id", ["url-AB12cd34", "url-ab12cd3"], BAD_URL_ID),
     (UrlEntry, "type", ["page"], "must be 'link' or 'directory'"),
-    (Domain, "name", NOT_HOST_NAMES, "must be a host name, such as www.example.com or *.example.com"),
+    (Domain, "name", ["https://www.example.com", "http://a/"], "must be a host name without https://, such as www"),
     (Domain, "comment", ["a\tb"], "must not contain control characters, such as tabs or line breaks"),
     (Domain, "comment", ["x" * 2001], "must have at most 2000 characters"),
     (Domain, "enabled", ["yes"], "must be true or false"),

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, update
 
 from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.cloud_file.yaml import flow
-from cloudconsole.operator.entities import ACCOUNTS, DOMAINS, NEWS, NODES, PRICES, RESOURCES, TENANTS
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, NODES, PRICES, RESOURCES, TENANTS
 from cloudconsole.operator.entity_models import EntityModel
 from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.first_operator import check_names
@@ -109,7 +109,6 @@ def old(small: Engine) -> Engine:
     put(small, tables.resources, "name", OLD, id="v-1")
     put(small, tables.news, "title", OLD, id=1)
     put(small, tables.domains, "origin_domain_name", OLD, id="206813")
-    put(small, tables.domains, "name", "old_name", id="206813")
     put(small, tables.urls, "url", "https://\u200bexample.com/", id="url-ab12cd34")
     return small
 
@@ -124,7 +123,6 @@ def test_entities_with_existing_names_can_be_shown_and_changed(old: Engine) -> N
         assert RESOURCES.change(tx, "v-1", {"size": 101}).changed
         assert RESOURCES.end(tx, "v-1").changed
         assert NEWS.change(tx, "1", {"url": "https://news.example.com/2"}).changed
-        assert DOMAINS.change(tx, "206813", {"status": "Disabled"}).changed
         assert NODES.disable(tx, OLD).changed
         assert PRICES.change(tx, f"volume:{OLD}/gb/2026-01-01/{OLD}", {"price": "1"}).changed
         assert TENANTS.change(tx, OLD, {"name": "new"}).changed
@@ -160,7 +158,6 @@ def test_dump_with_existing_names_is_rejected_elsewhere(old: Engine, tmp_path: P
         "urls[0].url",
         "tenants[0].name",
         "tenants[0].accounts[1].username",
-        "tenants[0].domains[0].name",
         "tenants[0].domains[0].originConfig.originDomainName",
         "tenants[0].resources[2].name",
     }

@@ -14,7 +14,7 @@ from cloudconsole.operator.fields import (
     Address,
     Billionths,
     Count,
-    HostName,
+    DomainName,
     Id,
     Items,
     Label,
@@ -117,7 +117,7 @@ class OriginConfig(EntityModel):
 
 class Domain(EntityModel):
     id: NumericId = Field(description="the number tenants look it up by, such as 206813")
-    name: HostName = Field(description="the domain's name, such as www.example.com")
+    name: DomainName = Field(description="the domain's name, such as www.example.com")
     comment: Note = Field(default="", description="a comment, visible to the tenant")
     service_areas: Label = Field(alias="serviceAreas", description="where it is served, such as hk;ov")
     service_type: Label = Field(alias="serviceType", description="what it serves, such as web")

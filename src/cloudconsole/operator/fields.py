@@ -42,30 +42,6 @@ def _name(text: str, info: ValidationInfo) -> str:
     return text
 
 
-_HOST_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_MAX_HOST_NAME: Final = 253
-_HOST_NAME: Final = re.compile(rf"(?:\*\.)?(?:{_HOST_LABEL}\.)*(?![0-9]+$){_HOST_LABEL}")
-
-
-def _host_name(text: str, info: ValidationInfo) -> str:
-    try:
-        encoded = text.encode("idna").decode("ascii")
-    except UnicodeError:
-        encoded = ""
-    # Encoding replaces other full stops, such as the ideographic one.
-    is_valid = (
-        _HOST_NAME.fullmatch(encoded) and len(encoded) <= _MAX_HOST_NAME and encoded.count(".") == text.count(".")
-    )
-    if not is_valid and text not in (info.context or {}).get("existing_names", ()):
-        raise ValueError(
-            Message(
-                "must be a host name, such as www.example.com or *.example.com",
-                "必须是主机名，例如 www.example.com 或 *.example.com",
-            )
-        )
-    return text
-
-
 def _matching(pattern: str, message: Message) -> AfterValidator:
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -207,7 +183,18 @@ Id = Annotated[str, Field(min_length=1, max_length=64), _NAME]
 Name = Annotated[str, Field(min_length=1, max_length=255), _NAME]
 Reference = Annotated[str, Field(min_length=1, max_length=255), _CLEAN]
 """The name of another entity: the lookup validates it, so the rules for new names do not apply."""
-HostName = Annotated[str, Field(min_length=1, max_length=255), _NAME, AfterValidator(_host_name)]
+DomainName = Annotated[
+    str,
+    Field(min_length=1, max_length=255),
+    _NAME,
+    _matching(
+        r"(?!\w+://).*",
+        Message(
+            "must be a host name without https://, such as www.example.com",
+            "必须是不含 https:// 的主机名，例如 www.example.com",
+        ),
+    ),
+]
 Note = Annotated[str, Field(max_length=2000), _CLEAN]
 Label = Annotated[str, Field(max_length=255), _NAME]
 NumericId = Annotated[
