@@ -78,12 +78,16 @@ def test_repeatedly(cloudconsole_server, cloudconsole_client, run_number):
     assert [request.call for request in cloudconsole_server.requests] == ["GetUsageLimits"]
     cloudconsole_server.fault("unavailable", times=99, call="GetNews", retry_after=0)
     cloudconsole_server.set_clock("2030-01-01T00:00:00Z")
+    cloudconsole_server.load({"news": [], "tenants": [{"name": "demo", "quotas": {"instances": 5}}]})
 
 def test_console_is_shared_and_reset_without_a_client(cloudconsole_server):
     assert addresses == {cloudconsole_server.address}
     assert cloudconsole_server.now().year == 2027
     assert not cloudconsole_server.faults()
     assert not cloudconsole_server.requests
+    with cloudconsole_server.client() as client:
+        assert client.usage_limits().instances.limit == 20
+        assert client.news()
 """
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     run_pytest(tmp_path, tests, "--cloudconsole-clock", "2027-01-01T00:00:00Z").assert_passed(3)

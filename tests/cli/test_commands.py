@@ -97,6 +97,7 @@ def test_help_command_shows_the_help_of_a_command(cli_user: CliUser, command: tu
 
 def test_help_starts_with_a_sentence(cli_user: CliUser) -> None:
     assert "\nTenants: add one.\n" in cli_user.run("admin", "tenant", "add", "--help").out
+    assert "\nCall any action and print its data as JSON.\n" in cli_user.run("call", "--help").out
 
 
 @pytest.mark.parametrize(

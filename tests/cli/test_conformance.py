@@ -305,6 +305,7 @@ USAGE_ERRORS = {
     "a password in the URL": (("http://u:p@127.0.0.1:1", *GOOD[1:]), "BASE_URL"),
     "a password as a flag": ((*GOOD, "--password", "p"), "unknown option --password"),
     "an unknown suite": ((*GOOD, "--suite", "most"), "--suite"),
+    "a profile of the configuration": ((*GOOD, "--profile", "all"), "unknown option --profile: use --suite"),
     "five domains": ((*GOOD, *["--domain-id", "1"] * 5), "--domain-id"),
     "the same account twice": ((*GOOD, "--other-username", "demo"), "--other-username"),
     "a password file without its username": ((*GOOD, "--other-password-file", "f"), "--other-username"),

@@ -143,6 +143,12 @@ def test_server_messages_use_the_same_language(demo_user: CliUser) -> None:
     assert "域名" in rejected.err
 
 
+def test_totals_are_worded_in_chinese(demo_user: CliUser) -> None:
+    terminal = demo_user.open_terminal("costs", "--plot", "--lang", "zh")
+    assert terminal.end() == 0
+    assert "每小时合计：1.5717825 CNY" in terminal.shown
+
+
 def test_profile_can_set_the_language(cli_user: CliUser, server: RunningServer) -> None:
     cli_user.logs_in(server)
     cli_user.write_profiles(f'default = "here"\n[profiles.here]\nurl = "{server.base}"\nlanguage = "zh"\n')
@@ -168,7 +174,7 @@ MESSAGES = dict(all_messages())
 WITHOUT_WORDS = {
     *(f"cli.messages.{name}" for name in ("CANNOT_CONNECT", "PROTOCOL_ERROR")),
     *(f"cli.conformance_messages.{name}" for name in ("CA_FILE", "VERIFIED", "VERIFY_FAILED")),
-    *(f"cli.tenant.messages.{name}" for name in ("ID", "URL")),
+    *(f"cli.tenant.messages.{name}" for name in ("COMMA", "ID", "URL")),
     *(f"server.commands.admin.messages.{name}" for name in ("COMMA", "GROUP", "OR", "PROBLEM", "RESULT")),
 }
 

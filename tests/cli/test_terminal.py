@@ -77,10 +77,13 @@ class TestTables:
         assert "█" in terminal.shown
         assert not COLOUR.search(terminal.shown)
 
-    @pytest.mark.parametrize(("command", "columns"), [("usage", 24), ("costs", 40), ("usage", 9)])
+    @pytest.mark.parametrize(("command", "columns"), [("usage", 24), ("costs", 40), ("usage", 15), ("usage", 9)])
     def test_a_narrow_terminal_loses_no_number(self, demo_user: CliUser, command: str, columns: int) -> None:
         numbers = re.findall(r"[\d.]+", demo_user.run(command).out)
-        screen = final_screen(demo_user.open_terminal(command, COLUMNS=str(columns), LINES="200"))
+        terminal = demo_user.open_terminal(command, COLUMNS=str(columns), LINES="200")
+        screen = final_screen(terminal)
+        # Without a line that the terminal wraps.
+        assert max(len(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line)) for line in terminal.shown.splitlines()) <= columns
         assert sorted(re.findall(r"[\d.]+", " ".join(screen))) == sorted(numbers)
 
     def test_cost_plot_shows_currency_and_estimation_rule(self, demo_user: CliUser) -> None:

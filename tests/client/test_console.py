@@ -90,6 +90,9 @@ class TestActions:
 
 
 class TestSessions:
+    def test_url_of_the_endpoint_is_understood(self, connect: Connect, server: RunningServer) -> None:
+        assert connect(f"{server.base}/api/", username="demo", password="console-demo").news()
+
     def test_url_with_a_path_too_many_is_noted(self, connect: Connect, server: RunningServer) -> None:
         client = connect(f"{server.base}/console", username="demo", password="console-demo")
         with pytest.raises(NotFound) as raised:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from cloudconsole._version import __version__
 from cloudconsole.cli import conformance_messages as messages
 from cloudconsole.cli import stdout
-from cloudconsole.cli.argument_parser import add_completion
+from cloudconsole.cli.argument_parser import Parser, add_completion
 from cloudconsole.cli.config import use_profile_language
 from cloudconsole.cli.errors import UsageError, print_error
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, current_language, translate
@@ -115,7 +115,8 @@ def _read_verify(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
 CONFORMS, FAILED, USAGE, UNREACHABLE, NOT_LOGGED_IN, TERMINATED = 0, 1, 2, 3, 4, 143
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
+    parser.elsewhere["--profile"] = "--suite"
     parser.epilog = translate(messages.EPILOG)
     parser.add_argument("base_url", metavar="BASE_URL", nargs="?", help=translate(messages.BASE_URL_ARGUMENT))
     parser.add_argument(

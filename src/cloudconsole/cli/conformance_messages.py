@@ -29,8 +29,10 @@ DOMAIN_ID_FLAG: Final = Text(
     "该账户某个域名的 ID，用于 GetDomainDetail；最多 {most} 次",
 )
 SUITE_FLAG: Final = Text(
-    "interface: what every console must do (default); all: also what Cloud Console does beyond that",
-    "interface：所有控制台都必须做到的（默认）；all：还包括 Cloud Console 在此之外所做的",
+    "interface: what every console must do (default); extensions: also the extensions that the console lists; "
+    "all: also what Cloud Console does beyond that",
+    "interface：所有控制台都必须做到的（默认）；extensions：还包括控制台列出的扩展；"
+    "all：还包括 Cloud Console 在此之外所做的",
 )
 ONLY_FLAG: Final = Text(
     "make only this check, or those of this section, and the checks they need; may be repeated",

@@ -104,7 +104,11 @@ def _plot(console: "Console") -> Table:
         return Table(fields, [], notes=[translate(messages.NO_COSTS)])
     currency = escape_and_truncate(costs.currency or "")
     totals = [
-        f"{translate(messages.TOTAL)}, {translate(heading)}: {_text(getattr(costs.total, period))} {currency}".rstrip()
+        translate(
+            messages.TOTAL_PER_PERIOD,
+            period=translate(heading),
+            amount=f"{_text(getattr(costs.total, period))} {currency}".rstrip(),
+        )
         for period, heading in _PERIODS.items()
     ]
     month_days = console.about().month_days

@@ -194,6 +194,7 @@ PERIOD_TOO_LONG: Final = Text(
 )
 NOTHING_TO_ESTIMATE: Final = Text("nothing to estimate", "没有需要估算的资源")
 TOTAL: Final = Text("total", "合计")
+TOTAL_PER_PERIOD: Final = Text("total, {period}: {amount}", "{period}合计：{amount}")
 HOUR: Final = Text("hour", "每小时")
 DAY: Final = Text("day", "每天")
 MONTH: Final = Text("month", "每月")
