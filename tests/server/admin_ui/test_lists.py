@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from sqlalchemy import insert, update
 
+from cloudconsole.core.resources import KINDS, SIZED_IN_GB
 from cloudconsole.operator.entities import ENTITY_TYPES, NEWS, EntityType
 from cloudconsole.server.admin_ui import csv_download
 from cloudconsole.store import tables
@@ -313,4 +314,39 @@ def test_amounts_are_grouped_but_ids_are_not(operator: Operator) -> None:
     form = operator.get("/admin/news/add/").form("/add/")
     operator.post(form.action, form.filled(id="12345", title="New", url="https://news.example.com/"))
     assert ">12345<" in operator.get("/admin/news/").html
-    assert ">4,096<" in operator.get("/admin/resource/").html
+    assert ">4,096<" in operator.get("/admin/resource/?kind=instance").html
+
+
+def headings_of(page: Page) -> list[str]:
+    return ["".join(each.itertext()).strip() for each in page.root.iter("th") if each.get("scope") == "col"]
+
+
+def test_resources_of_one_kind_have_the_columns_of_their_sizes(operator: Operator) -> None:
+    page = operator.get("/admin/resource/")
+    assert headings_of(page)[4:7] == ["Node", "Size", "Started"]
+    for size in ("2 cores · 4,096 MB · 40 GB", "1 core · 512 MB · 1 GB", "500 GB"):
+        assert f"<bdi>{size}</bdi>" in page.html
+    assert (
+        "<bdi>2 核 · 4,096 MB · 40 GB</bdi>"
+        in operator.client.send("GET", "/admin/resource/", {"Accept-Language": "zh"}).body.decode()
+    )
+    sizes = {kind: headings_of(operator.get(f"/admin/resource/?kind={kind}"))[5:-3] for kind in KINDS}
+    assert sizes["instance"] == ["Cores", "RAM (MB)", "System disk (GB)"]
+    assert {kind for kind, columns in sizes.items() if columns == ["Size (GB)"]} == SIZED_IN_GB
+    assert all(sizes[kind] == [] for kind in KINDS if kind not in ("instance", *SIZED_IN_GB))
+
+
+def test_nodes_have_the_number_of_their_active_resources(operator: Operator) -> None:
+    page = operator.get("/admin/node/")
+    found = operator.get("/admin/resource/?node=hk-1&running=on")
+    (link,) = [each for each in page.links if each == "/admin/resource/?node=hk-1&running=on"]
+    number = sum(each.startswith("/admin/resource/one/") for each in found.links)
+    assert f'<a href="{link.replace("&", "&amp;")}"><bdi>{number}</bdi></a>' in page.html
+
+
+def test_accounts_have_their_last_sign_in(operator: Operator) -> None:
+    page = operator.get("/admin/account/")
+    (row,) = [each for each in page.root.iter("tr") if "operator" in "".join(each.itertext())]
+    assert headings_of(page) == ["Username", "Tenant", "Role", "Last sign-in", "State"]
+    assert "2026-11-15" in "".join(row.itertext())
+    assert page.text.count("2026-11-15 12") == 2  # with that of the printed page

@@ -4,11 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
-from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, EntityType
+from cloudconsole.core.resources import KINDS, QUOTA_DEFAULTS, QUOTA_USES
+from cloudconsole.operator.entities import ACCOUNTS, DOMAINS, NEWS, NODES, PRICES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.entities.fields_and_filters import InputField, InputType
 from cloudconsole.operator.messages import Message, with_article
+from cloudconsole.operator.resource_and_price_rules import SIZES, sizes_of
 from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.server.admin_ui.database import ACTOR_PREFIX
 from cloudconsole.server.admin_ui.i18n import Label
@@ -47,6 +48,42 @@ def columns_of(entity: EntityType) -> tuple[Column, ...]:
     listed = [given for given in entity.inputs() if given.shape != "json" and given.name not in unlisted]
     listed.sort(key=lambda given: given.name != entity.sort_fields()[0])
     return tuple(column_of(entity, given) for given in listed)
+
+
+LAST_LOGIN: Final = Column("last_login", MESSAGES["account.last_login"], "time")
+ACTIVE_RESOURCES: Final = Column("resources", MESSAGES["tenant.resources"], "number")
+
+
+def listed_columns(entity: EntityType, kind: str | None) -> tuple[Column, ...]:
+    """Return the columns of a list; resources of several kinds share one column for their sizes."""
+    columns = columns_of(entity)
+    if entity is ACCOUNTS:
+        return *columns, LAST_LOGIN
+    if entity is NODES:
+        return *columns, ACTIVE_RESOURCES
+    if entity is not RESOURCES:
+        return columns
+    if kind in KINDS:
+        sizes = sizes_of(kind)
+        return tuple(column for column in columns if column.name not in SIZES or column.name in sizes)
+    return tuple(
+        column._replace(shape="text", unit="") if column.name == SIZE else column
+        for column in columns
+        if column.name == SIZE or column.name not in SIZES
+    )
+
+
+SIZE: Final = "size"
+
+
+def size_text(record: Record) -> Label:
+    """Return the sizes of a resource of any kind, such as `2 cores · 4,096 MB · 40 GB`."""
+    sizes = {name: f"{record[name]:,}" for name in SIZES if name in record}
+    if record["kind"] == "instance":
+        one = Text("1 core", "1 核")
+        cores = one if sizes["vcpus"] == "1" else Message("{cores} cores", "{cores} 核", cores=sizes["vcpus"])
+        return Message("{cores} · {ram} MB · {disk} GB", "{cores} · {ram} MB · {disk} GB", cores=cores, **sizes)
+    return f"{sizes[SIZE]} GB" if SIZE in sizes else ""
 
 
 def column_of(entity: EntityType, given: InputField) -> Column:

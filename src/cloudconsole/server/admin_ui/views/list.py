@@ -6,25 +6,31 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import QUOTA_USES
-from cloudconsole.operator.entities import ACCOUNTS, NEWS, PRICES, QUOTAS, EntityType
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, NODES, PRICES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.fields_and_filters import Filter
 from cloudconsole.operator.entities.pagination import Order
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.login_failures import login_failures_of
 from cloudconsole.operator.quota_check import quota_usage_by_tenant
 from cloudconsole.operator.rows_and_records import Record
+from cloudconsole.operator.tenant_overview import accesses_of
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import (
+    ACTIVE_RESOURCES,
+    LAST_LOGIN,
     LOCKED,
+    SIZE,
     Column,
-    columns_of,
+    listed_columns,
     listed_state,
     price_states,
+    size_text,
     state_of,
 )
 from cloudconsole.server.admin_ui.csv_download import MAX_CSV_ROWS, csv_body, csv_response
 from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
+from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import filter_label
 from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
 from cloudconsole.server.admin_ui.quota_usage import QuotaUsage, listed_quota_usages
@@ -50,6 +56,13 @@ class Search(NamedTuple):
     order: Order | None
 
 
+class Cell(NamedTuple):
+    """What is shown instead of a record's value."""
+
+    text: Label
+    page: str | None = None
+
+
 class ListRow(NamedTuple):
     key: str
     record: Record
@@ -58,6 +71,8 @@ class ListRow(NamedTuple):
     ordinary_state: str
     levels: Mapping[str, QuotaUsage] = {}
     """The use of quotas by name."""
+    cells: Mapping[str, Cell] = {}
+    """By column."""
 
 
 class Heading(NamedTuple):
@@ -86,7 +101,6 @@ class ListView:
         # A search finds a prefix, too.
         self._filters = {name: each for name, each in entity.filters().items() if name != "prefix"}
         self._controls = tuple(_control(entity, name, each) for name, each in self._filters.items())
-        self._columns = columns_of(entity)
         self._default_order = Order("date", descending=True) if entity is NEWS else None
 
     async def show(self, request: Request) -> Response:
@@ -113,7 +127,7 @@ class ListView:
         except OperatorError as error:
             problems = form_problems(error, self._controls)
         if self._entity is ACCOUNTS:
-            listed = listed._replace(rows=await self._with_locks(listed.rows))
+            listed = listed._replace(rows=await self._with_activity(listed.rows))
         rows, order = listed.rows, None if search.order == self._default_order else search.order
         sort = str(order) if order and order.field in self._entity.sort_fields() else ""
         is_first = not listed.has_previous if rows else after is before is None
@@ -146,14 +160,20 @@ class ListView:
             suggestions=listed.suggestions,
         )
 
-    async def _with_locks(self, rows: Sequence[ListRow]) -> tuple[ListRow, ...]:
-        """Return accounts with the state of the locked ones."""
+    async def _with_activity(self, rows: Sequence[ListRow]) -> tuple[ListRow, ...]:
+        """Return accounts with their last sign-in and the state of the locked ones."""
         usernames, now = [row.key for row in rows], self._context.executor.now()
-        failures = await self._context.executor.read_activity(
-            lambda connection: login_failures_of(connection, usernames, now)
+        failures, accesses = await self._context.executor.read_activity(
+            lambda connection: (login_failures_of(connection, usernames, now), accesses_of(connection, usernames))
         )
         locked = {username for username, each in failures.items() if each.is_locked}
-        return tuple(row._replace(state=row.state or (LOCKED if row.key in locked else None)) for row in rows)
+        return tuple(
+            row._replace(
+                record={**row.record, LAST_LOGIN.name: accesses.last_logins.get(row.key)},
+                state=row.state or (LOCKED if row.key in locked else None),
+            )
+            for row in rows
+        )
 
     def _search_in(self, query: Mapping[str, str]) -> Search:
         texts = {name: text for name in self._filters if (text := query.get(name, "").strip())}
@@ -164,7 +184,7 @@ class ListView:
         sortable = self._entity.sort_fields()
         order = search.order or Order(sortable[0])
         headings: list[Heading] = []
-        for column in self._columns:
+        for column in listed_columns(self._entity, search.texts.get("kind")):
             if column.name not in sortable:
                 headings.append(Heading(column))
                 continue
@@ -191,6 +211,7 @@ class ListView:
                     state,
                     listed_state(entity, record, state),
                     levels.get(entity.key_of(record), {}),
+                    self._cells(tx, record, search),
                 )
                 for record, state in zip(records, self._states(tx, records), strict=True)
             ),
@@ -199,6 +220,15 @@ class ListView:
             has_next=bool(records) if is_backward else is_more,
             suggestions=suggestions_for(tx, self._controls),
         )
+
+    def _cells(self, tx: OperatorTransaction, record: Record, search: Search) -> Mapping[str, Cell]:
+        if self._entity is RESOURCES and "kind" not in search.texts:
+            return {SIZE: Cell(size_text(record))}
+        if self._entity is NODES:
+            active = {"node": record["name"], "running": True}
+            page = link("resource/", node=record["name"], running="on")
+            return {ACTIVE_RESOURCES.name: Cell(total_text(RESOURCES.count(tx, active, MAX_TOTAL + 1)), page)}
+        return {}
 
     def _states(self, tx: OperatorTransaction, records: list[Record]) -> list[str | None]:
         now = format_utc(tx.now)
