@@ -66,4 +66,6 @@ def test_locked_name_without_an_account_is_not_shown(operator: Operator, transpo
 @pytest.mark.parametrize(("username", "last"), [("demo", "2026-11-15 12:20:00"), ("other", "no recorded sign-in")])
 def test_last_sign_in_is_shown(operator: Operator, demo: ApiClient, username: str, last: str) -> None:
     assert demo
-    assert f"Last sign-in {last}" in operator.get(f"/admin/account/one/?key={username}").text
+    page = operator.get(f"/admin/account/one/?key={username}")
+    assert f"Last sign-in {last}" in page.text
+    assert (f"All sign-ins {last} succeeded 127.0.0.1 Sign in" in page.text) is (username == "demo")

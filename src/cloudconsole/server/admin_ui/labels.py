@@ -283,13 +283,19 @@ def filter_label(entity: str, name: str, chosen: Filter) -> Text | str:
 
 def price_name(key: str, moment: str) -> Message | str:
     """Return `Core of an instance on fra-1, from 2026-01-01 00:00` for a price's key and its formatted time."""
+    what = priced_name(key)
+    return key if what is None else Message("{what}, from {moment}", "{what}，{moment} 起", what=what, moment=moment)
+
+
+def priced_name(key: str) -> Message | Text | None:
+    """Return `Core of an instance on fra-1` for a price's key; None if it is not one."""
     what, unit, _, node, *_ = (*key.split("/", 3), "", "", "", "")
     kind, _, escaped = what.partition(":")
     if (kind, unit) not in _PRICED:
-        return key
+        return None
     priced: Text | Message = _PRICED[kind, unit]
     if escaped:
         priced = Message(*(_OF_FLAVOR if kind == "instance" else _OF_TYPE), what=priced, type=unescaped(escaped))
     if node:
         priced = Message("{what} on {node}", "{what}，节点 {node}", what=priced, node=node)
-    return Message("{what}, from {moment}", "{what}，{moment} 起", what=priced, moment=moment)
+    return priced

@@ -81,6 +81,7 @@ MESSAGES: Final[Mapping[str, Text]] = {
     "form.flavor": Text("Sizes of a flavor", "按主机配置填写"),
     "form.flavor.help": Text("Fills in cores, RAM and system disk.", "自动填写核数、内存和系统盘。"),
     "panel.prices": Text("Prices in force and scheduled", "生效中和待生效的价格"),
+    "panel.prices.from": Text("from {moment}", "{moment} 起"),
     "panel.quotas": Text("Quotas of {tenant}, used and limit", "{tenant} 的配额（已用 / 上限）"),
     "form.failed": Text("Nothing was changed", "未做任何更改"),
     "form.confirm": Text("Confirm this change", "请确认此更改"),

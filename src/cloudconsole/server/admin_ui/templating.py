@@ -110,7 +110,6 @@ class Renderer:
             list_link=list_link,
             markup=_translate_markup,
             now=lambda: self.moment(format_utc(int(clock.now()))),
-            price_type=PRICES,
             paths={"audit": AUDIT_PATH, "language": LANGUAGE_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
             t=_translate,
             with_article=_with_article,

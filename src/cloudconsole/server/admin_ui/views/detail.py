@@ -102,6 +102,8 @@ class LoadedRecord(NamedTuple):
 class AccountActivity(NamedTuple):
     last_login: str | None
     failures: LoginFailures
+    newest: list[Record]
+    """The last sign-ins."""
 
 
 class DetailView:
@@ -233,8 +235,9 @@ class DetailView:
 
         def read(connection: Connection) -> AccountActivity:
             failures = login_failures_of(connection, [username], now)
-            last_login = accesses_of(connection, [username]).last_logins.get(username)
-            return AccountActivity(last_login, failures.get(username, LoginFailures()))
+            accesses = accesses_of(connection, [username])
+            last_login = accesses.last_logins.get(username)
+            return AccountActivity(last_login, failures.get(username, LoginFailures()), accesses.newest)
 
         return await self._context.executor.read_activity(read)
 

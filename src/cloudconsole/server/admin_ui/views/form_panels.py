@@ -8,8 +8,11 @@ from cloudconsole.operator.entities import PRICES, QUOTAS, RESOURCES, EntityType
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.quota_check import quota_usage_of
+from cloudconsole.operator.rows_and_records import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.columns_states_links import price_states
+from cloudconsole.server.admin_ui.i18n import Label
+from cloudconsole.server.admin_ui.labels import priced_name
 from cloudconsole.server.admin_ui.quota_usage import QuotaUsage, quota_usages
 
 MAX_PRICES: Final = 40
@@ -17,8 +20,8 @@ MAX_PRICES: Final = 40
 
 class PanelPrice(NamedTuple):
     key: str
-    kind: str
-    price: str
+    name: Label
+    record: Record
     state: str
 
 
@@ -45,9 +48,9 @@ def _prices(tx: OperatorTransaction, kind: str) -> list[PanelPrice]:
     records = [each for each in PRICES.list(tx, limit=None) if kind in ("", each["kind"])]
     states = price_states(records, format_utc(tx.now))
     return [
-        PanelPrice(PRICES.key_of(record), record["kind"], record["price"], state)
+        PanelPrice(key, priced_name(key) or key, record, state)
         for record, state in zip(records, states, strict=True)
-        if state is not None
+        if state is not None and (key := PRICES.key_of(record))
     ][:MAX_PRICES]
 
 
