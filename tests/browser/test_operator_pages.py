@@ -302,7 +302,7 @@ def test_filters_are_collapsed_on_phones_and_open_without_javascript(browser: Co
     page.get_by_role("button", name="Search").click()
     expect(field).to_have_value("web-da")
     expect(field).to_be_visible()
-    box = page.get_by_label("Running only").bounding_box()
+    box = page.get_by_label("Active only").bounding_box()
     assert box
     assert min(box["width"], box["height"]) >= 24
     page.set_viewport_size(DESKTOP)

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from xml.etree.ElementTree import Element
 
 import pytest
+from sqlalchemy import insert
 
 from cloudconsole.operator.entities import ENTITY_TYPES, NEWS, TENANTS, EntityType
 from cloudconsole.operator.transaction import operator_transaction
@@ -16,9 +17,10 @@ from cloudconsole.server.admin_ui.i18n import Label, message_markup
 from cloudconsole.server.admin_ui.labels import help_of, label_of
 from cloudconsole.server.app import Console
 from cloudconsole.spec.i18n import Text
+from cloudconsole.store.tables import operator_audit
 from tests.harness import FORM, FakeClock, InProcessTransport
 from tests.server.admin_ui.pages import GETS, LANGUAGE, Operator, Page
-from tests.stores import copy_store, opened, settings_for
+from tests.stores import copy_store, opened, settings_for, write_transaction
 
 TEMPLATES = files("cloudconsole.server.admin_ui") / "templates"
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9"}
@@ -37,9 +39,9 @@ KEYS = {
 DATA = ("title", "bdi", "code", "textarea", "time", "datalist", "script")
 """Elements with data or code, which have no language."""
 KNOWN_WORDS = {
-    "CNAME", "CSV", "Cookie", "Deployed", "Enter", "GB", "HTTP", "ID", "IP", "JSON", "MB", "NFC", "OpenStack", "URL",
-    "UTC", "CNY", "account", "com", "demo", "deny", "example", "hk", "http", "https", "login", "mode", "operator", "ov",
-    "pathPattern", "referer", "static", "ttlSeconds", "type", "url", "web", "www",
+    "CNAME", "CSV", "Cookie", "Deployed", "Enter", "GB", "HTTP", "ID", "IP", "JSON", "MB", "NFC", "OpenStack",
+    "PostgreSQL", "URL", "UTC", "CNY", "account", "com", "demo", "deny", "example", "hk", "http", "https", "login",
+    "mode", "operator", "ov", "pathPattern", "referer", "static", "ttlSeconds", "type", "url", "web", "www",
 }  # fmt: skip
 """Abbreviations, examples of values, and the account in the footer."""
 _WORD = re.compile(r"[A-Za-z]{2,}")
@@ -344,3 +346,13 @@ def test_templates_have_no_text_of_their_own_and_use_every_message() -> None:
     assert [key for key in messages.MESSAGES if key not in used and not key.startswith(composed)] == [
         "value.none",
     ]
+
+
+@pytest.mark.parametrize("change", ["load", "load (forced)"])
+def test_what_a_loaded_file_changed_is_named_in_chinese(operator: Operator, data: Path, change: str) -> None:
+    after = '{"tenants": {"added": 2, "changed": 0, "removed": 1}, "news": {"added": 1, "changed": 0, "removed": 0}}'
+    entry = {"at": 1, "actor": "root", "change": change, "subject": "c.yaml", "before": None, "after": after}
+    with write_transaction(data, "cloud") as connection:
+        connection.execute(insert(operator_audit), [entry])
+    text = Page(operator.client.send("GET", "/admin/audit/?subject=c.yaml", CHINESE)).text
+    assert "租户：新增 2，修改 0，删除 1 公告：新增 1，修改 0，删除 0" in text

@@ -98,7 +98,7 @@ def test_page_of_an_operator_links_to_the_changes_of_and_by_it(operator: Operato
     operator.send(operator.get("/admin/node/disable/?key=hk-1").form("/disable/"))
     links = operator.get("/admin/account/one/?key=operator").links
     assert {"/admin/audit/?subject=operator&change=account.", "/admin/audit/?actor=web%3Aoperator"} <= set(links)
-    assert "node.disable" in operator.get("/admin/audit/?actor=web%3Aoperator").text
+    assert "Disable node" in operator.get("/admin/audit/?actor=web%3Aoperator").text
     assert "/admin/audit/?actor=web%3Ademo" not in operator.get("/admin/account/one/?key=demo").links
 
 
@@ -221,3 +221,21 @@ def test_notice_names_prices_and_quotas_as_their_pages_do(operator: Operator) ->
     assert "Price GB of a volume, from 2027-01-01 00:00: added" in page.text
     page = operator.send(operator.get("/admin/quota/one/?key=demo").form("/change/"), cores="50")
     assert "Quotas for demo: changed" in page.text
+
+
+def test_audit_log_names_changes_and_finds_them_by_name(operator: Operator) -> None:
+    operator.send(operator.get("/admin/account/disable/?key=demo").form("/disable/"))
+    page = operator.get("/admin/audit/?change=account.disable")
+    (rows,) = page.root.iter("tbody")
+    assert "Disable account" in "".join(rows.itertext())
+    assert "account.disable" not in "".join(rows.itertext())
+    assert '<option value="account.disable" selected>Disable account</option>' in page.html
+    for option in (
+        "account.|Accounts: any change",
+        "quota.reset|Reset quotas",
+        "account.clear-throttle|Unlock account",
+    ):
+        assert '<option value="{}">{}</option>'.format(*option.split("|")) in page.html
+    assert (
+        '<option value="tenant.re" selected>tenant.re</option>' in operator.get("/admin/audit/?change=tenant.re").html
+    )

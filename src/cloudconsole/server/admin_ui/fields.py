@@ -46,7 +46,7 @@ class FormField(NamedTuple):
     """Entity type whose names are suggested."""
     suggests_enabled: bool = False
     """Whether only those that are not disabled are suggested."""
-    options: tuple[tuple[str, Text], ...] = ()
+    options: tuple[tuple[str, Label], ...] = ()
     """Usual values and their names; others may be typed."""
     unit: Label = ""
     group: Label = ""

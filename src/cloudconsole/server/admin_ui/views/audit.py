@@ -1,6 +1,6 @@
 """Audit log and access audit page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
@@ -35,8 +35,17 @@ from cloudconsole.server.admin_ui.forms import BoundField, FieldChange, Problems
 from cloudconsole.server.admin_ui.i18n import Label
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
 from cloudconsole.server.admin_ui.messages import MESSAGES
-from cloudconsole.server.admin_ui.names import ACCESS_EVENTS, FAILED, choice_name
+from cloudconsole.server.admin_ui.names import (
+    ACCESS_EVENTS,
+    EVENTS,
+    FAILED,
+    change_name,
+    choice_name,
+    entity_plural,
+    title_of,
+)
 from cloudconsole.server.admin_ui.page_services import PageServices, suggestions_for
+from cloudconsole.server.admin_ui.row_actions import row_actions_for
 from cloudconsole.server.admin_ui.sessions import OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
 from cloudconsole.server.admin_ui.views.list import MAX_TOTAL, total_text
@@ -59,6 +68,20 @@ _TIMES: Final = (
     FormField("since", Text("Since", "起始时间"), Text("From this time.", "自该时间起。"), "time", ("since",)),
     FormField("until", Text("Until", "截止时间"), Text("Before this time.", "早于该时间。"), "time", ("until",)),
 )
+_ANY_CHANGE: Final = ("{entities}: any change", "{entities}：所有操作")
+
+
+def _change_names() -> Iterator[tuple[str, Label]]:
+    """Yield what changes can begin with, and its name: those of an entity type, each of them, and all others."""
+    for entity in ENTITY_TYPES:
+        many = entity_plural(entity)
+        yield f"{entity.name}.", Message(*_ANY_CHANGE, entities=Text(title_of(many.en), many.zh))
+        verbs = [verb for verb in ("add", "change") if verb in entity.verbs]
+        changes = [f"{entity.name}.{verb}" for verb in (*verbs, *(action.verb for action in row_actions_for(entity)))]
+        yield from ((change, change_name(change)) for change in changes)
+    yield from ((name, text) for name, text in EVENTS.items() if name not in ACCESS_EVENTS and "." not in name)
+
+
 _CHANGES: Final = (
     FormField(
         "actor",
@@ -73,9 +96,10 @@ _CHANGES: Final = (
     FormField(
         "change",
         MESSAGES["audit.change"],
-        Text("Its beginning, such as account.", "操作代码的开头，例如 account."),
-        "text",
+        "",
+        "choice",
         ("change",),
+        options=tuple(_change_names()),
     ),
     FormField(
         "subject",
@@ -259,7 +283,7 @@ def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record
 
 
 def _field_changes(line: Record, zone: tzinfo) -> list[FieldChange]:
-    entity = line["change"].partition(".")[0]
+    entity = line["change"].removesuffix(" (forced)").partition(".")[0]
     before, after = line["before"], line["after"]
     if before is None or after is None:
         return [_field_change(entity, name, None, value, zone) for name, value in (before or after or {}).items()]
