@@ -143,6 +143,30 @@ def test_server_messages_use_the_same_language(demo_user: CliUser) -> None:
     assert "域名" in rejected.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("estimate", "nothing"),
+        (
+            "usage",
+            "--url",
+            "http://127.0.0.1:1",
+            "--username",
+            "demo",
+            "--password-file",
+            "/dev/null",
+            "--ca-file",
+            "nothing",
+        ),
+        ("conformance", "http://127.0.0.1:1", "--username", "demo", "--password-file", "nothing"),
+        ("conformance", "--verify", "nothing"),
+    ],
+)
+def test_missing_file_is_reported_in_chinese(cli_user: CliUser, arguments: tuple[str, ...]) -> None:
+    done = cli_user.run("--lang", "zh", *arguments)
+    assert (done.code, "nothing：没有此文件或目录" in done.err.replace(": ", "：")) == (2, True)
+
+
 def test_totals_are_worded_in_chinese(demo_user: CliUser) -> None:
     terminal = demo_user.open_terminal("costs", "--plot", "--lang", "zh")
     assert terminal.end() == 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudconsole.cli import messages
 from cloudconsole.cli.account_selection import Account, Source, choose_account
-from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.errors import UsageError, system_error
 from cloudconsole.cli.i18n import LANGUAGES, set_language, translate
 from cloudconsole.cli.passwords import in_file, in_variable, reject_untrusted
 from cloudconsole.cli.paths import PREFIX, profiles_file
@@ -111,7 +111,7 @@ def load_toml(file: Path) -> tuple[str, dict[str, Any]]:
     except (FileNotFoundError, NotADirectoryError):
         return "", {}
     except OSError as problem:
-        raise UsageError(f"{file}: {problem.strerror}") from None
+        raise UsageError(f"{file}: {system_error(problem)}") from None
     except UnicodeDecodeError:
         raise UsageError(translate(messages.NOT_UTF8, file=file)) from None
     except (ValueError, RecursionError) as problem:

@@ -18,7 +18,7 @@ from cloudconsole.cli import conformance_messages as messages
 from cloudconsole.cli import stdout
 from cloudconsole.cli.argument_parser import Parser, add_completion
 from cloudconsole.cli.config import use_profile_language
-from cloudconsole.cli.errors import UsageError, print_error
+from cloudconsole.cli.errors import UsageError, print_error, system_error
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, current_language, translate
 from cloudconsole.cli.messages import LANG_FLAG
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
@@ -108,7 +108,7 @@ def _read_verify(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=arguments.ca_file)
     except (ssl.SSLError, OSError) as problem:
-        reason = problem.strerror or translate(messages.NO_CERTIFICATE)
+        reason = system_error(problem) or translate(messages.NO_CERTIFICATE)
         raise UsageError(translate(messages.CA_FILE, file=arguments.ca_file, reason=reason)) from None
 
 
@@ -227,7 +227,7 @@ def _verify(file: Path) -> int:
     try:
         summary = reports.verified_summary(file.read_text("utf-8"), current_language())
     except OSError as problem:
-        raise UsageError(translate(messages.VERIFY_FAILED, file=file, reason=problem.strerror)) from None
+        raise UsageError(translate(messages.VERIFY_FAILED, file=file, reason=system_error(problem))) from None
     except (ValueError, RecursionError):
         reason = translate(messages.NOT_A_REPORT)
         raise UsageError(translate(messages.VERIFY_FAILED, file=file, reason=reason)) from None

@@ -15,7 +15,7 @@ import httpx2
 from cloudconsole.cli import messages, passwords, session_store
 from cloudconsole.cli.account_selection import Account, NoConsole, Source
 from cloudconsole.cli.config import ACCOUNT_ARGUMENTS, Settings, read_settings
-from cloudconsole.cli.errors import CommandError, UsageError, print_error
+from cloudconsole.cli.errors import CommandError, UsageError, print_error, system_error
 from cloudconsole.cli.i18n import current_language, translate
 from cloudconsole.cli.paths import sessions_file
 from cloudconsole.client import (
@@ -232,7 +232,7 @@ class ConsoleSession:
         except ValueError as problem:
             raise UsageError(f"{translate(messages.INVALID_PROXY)}: {problem}") from None
         except OSError as problem:
-            raise UsageError(translate(messages.TLS_SETUP_FAILED, why=problem.strerror)) from None
+            raise UsageError(translate(messages.TLS_SETUP_FAILED, why=system_error(problem))) from None
         except ImportError as problem:
             # For example, a SOCKS proxy needs an extra package.
             raise UsageError(str(problem)) from None
@@ -253,8 +253,8 @@ class ConsoleSession:
             raise UsageError(translate(messages.NOT_A_CERTIFICATE, file=file)) from None
         except OSError as problem:
             if os.access(file, os.R_OK):
-                raise UsageError(translate(messages.TLS_SETUP_FAILED, why=problem.strerror)) from None
-            raise UsageError(f"{file}: {problem.strerror}") from None
+                raise UsageError(translate(messages.TLS_SETUP_FAILED, why=system_error(problem))) from None
+            raise UsageError(f"{file}: {system_error(problem)}") from None
 
     def _ask_username(self) -> str:
         if not self.may_ask:

@@ -3,6 +3,8 @@
 import sys
 from typing import Final
 
+from cloudconsole.cli import messages
+from cloudconsole.cli.i18n import translate
 from cloudconsole.spec.text_escaping import escape
 
 EXIT_OK: Final = 0
@@ -21,6 +23,13 @@ class UsageError(CommandError):
     """Arguments or configuration are invalid; each line of the message is one problem."""
 
     exit_code = EXIT_USAGE
+
+
+def system_error(problem: OSError) -> str:
+    """Return what the system says, in the current language if it is a common error of files."""
+    text = problem.strerror or ""
+    known = messages.FILE_ERRORS.get(text)
+    return translate(known) if known else text
 
 
 def print_error(text: str) -> None:

@@ -305,6 +305,16 @@ UNKNOWN_ACTION: Final = Text(
     "Unknown action. cloudconsole actions lists the console's actions; their names are case-sensitive.",
     "没有此操作。cloudconsole actions 可列出控制台的操作，其名称区分大小写。",
 )
+FILE_ERRORS: Final = {
+    "No such file or directory": Text("No such file or directory", "没有此文件或目录"),
+    "Permission denied": Text("Permission denied", "没有权限"),
+    "Is a directory": Text("Is a directory", "是目录"),
+    "Not a directory": Text("Not a directory", "不是目录"),
+    "No space left on device": Text("No space left on device", "磁盘空间不足"),
+    "Read-only file system": Text("Read-only file system", "文件系统为只读"),
+    "File name too long": Text("File name too long", "文件名过长"),
+}
+"""Why a file cannot be used, as the system says it."""
 NOT_A_CONSOLE: Final = Text(
     "the server at {url} responded with status {code}, but not as a console does: check the URL",
     "{url} 的服务器返回状态 {code}，但它不像是控制台：请检查地址",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import UsageError, print_error
+from cloudconsole.cli.errors import UsageError, print_error, system_error
 from cloudconsole.cli.i18n import translate
 from cloudconsole.spec.file_trust import distrust
 from cloudconsole.spec.text_escaping import escape, is_utf8_encodable
@@ -68,7 +68,7 @@ def _read_file(place: str, file: Path) -> str:
                 _warn_if_readable(file, opened.fileno())
         password = content.decode().removesuffix("\n").removesuffix("\r")
     except OSError as problem:
-        raise UsageError(f"{place}: {file}: {problem.strerror}") from None
+        raise UsageError(f"{place}: {file}: {system_error(problem)}") from None
     except UnicodeDecodeError:
         raise UsageError(translate(messages.PASSWORD_NOT_UTF8, place=place, file=file)) from None
     if not password or "\n" in password or len(content) == _MAX_BYTES:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from cloudconsole.cli import messages
 from cloudconsole.cli.config import check_profiles, load_toml
-from cloudconsole.cli.errors import CommandError, UsageError
+from cloudconsole.cli.errors import CommandError, UsageError, system_error
 from cloudconsole.cli.i18n import translate
 
 _DEFAULT: Final = re.compile(r"""\s*(?:default|"default"|'default')\s*=""")
@@ -61,7 +61,7 @@ def _locked(file: Path) -> Iterator[None]:
         fcntl.flock(directory, fcntl.LOCK_EX)
         yield
     except OSError as problem:
-        raise CommandError(f"{file}: {problem.strerror}") from None
+        raise CommandError(f"{file}: {system_error(problem)}") from None
     finally:
         if directory is not None:
             os.close(directory)

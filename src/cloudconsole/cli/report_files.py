@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cloudconsole.cli import conformance_messages as messages
-from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.errors import UsageError, system_error
 from cloudconsole.cli.i18n import translate
 
 
@@ -19,7 +19,7 @@ class ReportFile:
         try:
             self._file: TextIO = path.open("a", encoding="utf-8")
         except OSError as problem:
-            raise UsageError(translate(messages.CANNOT_WRITE, file=path, reason=problem.strerror)) from None
+            raise UsageError(translate(messages.CANNOT_WRITE, file=path, reason=system_error(problem))) from None
 
     def is_same_as(self, other: "ReportFile") -> bool:
         return os.path.samestat(os.fstat(self._file.fileno()), os.fstat(other._file.fileno()))
@@ -32,7 +32,7 @@ class ReportFile:
                     self._file.truncate(0)
                 self._file.write(content)
         except OSError as problem:
-            raise UsageError(translate(messages.CANNOT_WRITE, file=self._path, reason=problem.strerror)) from None
+            raise UsageError(translate(messages.CANNOT_WRITE, file=self._path, reason=system_error(problem))) from None
 
     def close(self) -> None:
         """Close the file; remove it if it is new and has no report."""

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import CommandError
+from cloudconsole.cli.errors import CommandError, system_error
 from cloudconsole.cli.i18n import translate
 from cloudconsole.client import Session
 from cloudconsole.spec.console_url import normalise_base_url
@@ -50,7 +50,7 @@ def load_sessions(file: Path) -> SavedSessions:
         with suppress(FileNotFoundError, NotADirectoryError), _open_directory(file.parent, to_write=False) as directory:
             return _read(file, directory)
     except OSError as problem:
-        raise CommandError(translate(messages.CANNOT_READ_SESSIONS, file=file, why=problem.strerror)) from None
+        raise CommandError(translate(messages.CANNOT_READ_SESSIONS, file=file, why=system_error(problem))) from None
     return SavedSessions()
 
 
@@ -87,7 +87,7 @@ def _update(file: Path) -> Iterator[tuple[SavedSessions, int]]:
                 saved = SavedSessions()
             yield saved, directory
     except OSError as problem:
-        raise CommandError(translate(messages.CANNOT_SAVE_SESSION, file=file, why=problem.strerror)) from None
+        raise CommandError(translate(messages.CANNOT_SAVE_SESSION, file=file, why=system_error(problem))) from None
 
 
 @contextmanager

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from cloudconsole.cli import messages as base_messages
 from cloudconsole.cli import output, stdout
 from cloudconsole.cli.config import TABLE_OUTPUTS
-from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, UsageError, print_error
+from cloudconsole.cli.errors import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_USAGE,
+    CommandError,
+    UsageError,
+    print_error,
+    system_error,
+)
 from cloudconsole.cli.flags import add_connection_flags, whole_number
 from cloudconsole.cli.i18n import translate
 from cloudconsole.cli.output import Field, Table
@@ -132,10 +140,9 @@ def _json(file: str) -> Any:
             with Path(file).open("rb") as opened:
                 text = opened.read(MAX_BYTES)
         return msgspec.json.decode(text)
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or translate(messages.NOT_JSON)
-        raise UsageError(f"{file}: {reason}") from None
-    except (msgspec.DecodeError, RecursionError):
+    except OSError as problem:
+        raise UsageError(f"{file}: {system_error(problem)}") from None
+    except (ValueError, RecursionError):
         raise UsageError(f"{file}: {translate(messages.NOT_JSON)}") from None
 
 
