@@ -411,7 +411,7 @@ class TestOnATerminal:
         (("ftp://x", "--username", "demo"), 2, "BASE_URL：须为形如 https://console.example.com 的控制台地址"),
         ((NOWHERE, "--username", "demo"), 2, "没有 demo 的密码：请用 --password-file、设置 CLOUDCONSOLE_PASSWORD，或"),
         (("--only", "x", "--list"), 2, "--only：x：在 interface 中没有此检查或节；参见 --list，或使用 --suite all"),
-        (("--verify", "/nonexistent"), 2, "--verify：/nonexistent：No such file or directory"),
+        (("--verify", "/nonexistent"), 2, "--verify：/nonexistent：没有此文件或目录"),
         ((NOWHERE, "--timeout", "0"), 2, "--timeout：须为大于 0 且不超过 300 的秒数"),
     ],
 )
