@@ -125,7 +125,7 @@ def test_pinned_items_come_first_and_other_languages_behind_a_link(browser: Cons
     assert titles(page, ".news-others") == [f"News {n}" for n in (8, 6, 4, 2)]
     assert_accessible(page)
     page.get_by_role("button", name="Refresh").click()
-    expect(page.get_by_role("status").get_by_text("Overview refreshed.")).to_be_attached()
+    expect(page.get_by_role("status").get_by_text("Page refreshed.")).to_be_attached()
     expect(others.locator("li").first).to_be_visible()
     page.get_by_role("button", name="中文").click()
     wait_until_loaded(page)

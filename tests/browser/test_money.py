@@ -45,7 +45,7 @@ def page(chromium: Browser) -> Iterator[Page]:
         ("groupThousands", ["0.00"], "0.00"),
         ("groupThousands", ["999.123456789"], "999.123456789"),
         ("groupThousands", ["1234567.00"], "1,234,567.00"),
-        ("groupThousands", ["-1234.5"], "-1,234.5"),
+        ("groupThousands", ["-1234.5"], "−1,234.5"),
         ("groupThousands", ["1000"], "1,000"),
         ("share", ["0.25", "1.00"], 0.25),
         ("share", ["1.00", "0.00"], 0),

@@ -42,7 +42,7 @@ def test_forms_with_panels_are_accessible(
     assert (axe_violations(page), overflows(page)) == ("", False)
     screenshot(page, f"admin-quota-ask-{size['width']}-{scheme}-{locale[:2]}")
     page.context.clear_cookies(name="operatorid")
-    page.locator("button[name=force]").click()
+    page.locator("button[name=confirmations]").click()
     expect(page.locator("main input[name=unsaved]")).to_be_attached()
     assert (axe_violations(page), overflows(page)) == ("", False)
     screenshot(page, f"admin-unsaved-{size['width']}-{scheme}-{locale[:2]}")
