@@ -502,14 +502,15 @@ def test_an_outage_is_retried_until_it_is_over(browser: ConsoleBrowser) -> None:
 def test_a_page_first_opened_in_an_outage_is_loaded_when_it_is_over(browser: ConsoleBrowser, path: str) -> None:
     page = browser.open_signed_in("/#/nowhere")
     page.reload()
-    stop_clock(page)
     page.route("**/api/", lambda route: route.abort())
     page.goto(f"/#/{path}")
     outage = page.locator(".shell-outage")
     expect(outage).to_contain_text("The console cannot be reached.")
     expect(outage).to_contain_text("This page tries again by itself.")
     expect(page.get_by_role("button", name="Try again")).to_have_count(1)
+    # It waits, too, so the clock is stopped later.
     assert_accessible(page)
+    stop_clock(page)
     page.unroute("**/api/")
     requests_until(page, lambda: outage.inner_text() == "")
     requests_until(page, lambda: page.locator("[aria-busy=true]").count() == 0)
