@@ -21,6 +21,8 @@ HOME: Final = "/admin/"
 SIGN_IN: Final = "/admin/sign-in/"
 NOTICE_COOKIE: Final = "operatornotice"
 NO_OP_NOTICES: Final = ("nothing to change", "is there already")
+CONFIRMATIONS: Final = "confirmations"
+MAX_QUESTIONS: Final = 3
 REDIRECT: Final = 303
 PAGE_READ: Final = "admin page"
 """The action of a page read in the history."""
@@ -40,6 +42,8 @@ class HtmlPage(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
         self.forms: list[HtmlForm] = []
+        self.confirmations = ""
+        """Value of the button that confirms the question on the page, if there is one."""
         self._alert: list[str] | None = None
         self._depth = 0
         self.feed(html)
@@ -59,6 +63,8 @@ class HtmlPage(HTMLParser):
             self.forms.append(HtmlForm(attributes.get("action", "")))
         elif tag == "input" and self.forms and (attributes.get("type") != "checkbox" or "checked" in attributes):
             self.forms[-1].fields[attributes.get("name", "")] = attributes.get("value", "on")
+        elif tag == "button" and attributes.get("name") == CONFIRMATIONS:
+            self.confirmations = attributes.get("value", "")
         if attributes.get("role") == "alert" and self._alert is None:
             self._alert, self._depth = [], 1
         elif self._depth and tag not in ("input", "br"):
@@ -115,7 +121,7 @@ class AdminUiClient:
                 await self._sign_in(replica)
             form = await self._open_form(replica, change)
             begin = self._recorder.now()
-            result = await self._submit(replica, form, _form_input(change))
+            result = await self._submit(replica, form, change)
         except NotServed as problem:
             if problem.response.status == 401:
                 self.forget_session()
@@ -190,17 +196,19 @@ class AdminUiClient:
         http = await self._read(replica, f"{HOME}{entity}/{page}/{key}")
         return _find_form(http, f"{HOME}{entity}/{verb}/")
 
-    async def _submit(self, replica: int, form: HtmlForm, values: Mapping[str, str]) -> WriteResult:
-        try:
-            http = await self._request("POST", replica, form.action, {**form.fields, **values})
-        except NotServed as problem:
-            return WriteResult("unknown", problem=str(problem))
-        if _session_status(http).status == 401:
-            raise UnexpectedResponse("redirected to the sign-in page in a valid session")
-        if http.status_code != REDIRECT:
-            raise UnexpectedResponse(_summary(http))
-        notice = unquote(http.cookies.get(NOTICE_COOKIE) or "")
-        return WriteResult("ok", changed=not notice.endswith(NO_OP_NOTICES))
+    async def _submit(self, replica: int, form: HtmlForm, change: Change) -> WriteResult:
+        """Submit a form; a forced change is confirmed as often as the console asks."""
+        values = {**form.fields, **_form_input(change)}
+        for _ in range(MAX_QUESTIONS):
+            try:
+                http = await self._request("POST", replica, form.action, values)
+            except NotServed as problem:
+                return WriteResult("unknown", problem=str(problem))
+            question = HtmlPage(http.text).confirmations
+            if not (change.is_forced and question):
+                return _write_result(http)
+            values[CONFIRMATIONS] = question
+        raise UnexpectedResponse("the console asks again and again")
 
     async def _request(
         self, method: str, replica: int, path: str, fields: Mapping[str, str] | None = None
@@ -228,8 +236,17 @@ def _session_status(http: httpx2.Response) -> Response:
     return Response(200) if http.status_code in (200, 404) else Response(http.status_code)
 
 
+def _write_result(http: httpx2.Response) -> WriteResult:
+    if _session_status(http).status == 401:
+        raise UnexpectedResponse("redirected to the sign-in page in a valid session")
+    if http.status_code != REDIRECT:
+        raise UnexpectedResponse(_summary(http))
+    notice = unquote(http.cookies.get(NOTICE_COOKIE) or "")
+    return WriteResult("ok", changed=not notice.endswith(NO_OP_NOTICES))
+
+
 def _form_input(change: Change) -> dict[str, str]:
-    values = {name: str(value) for name, value in change.fields.items()} | ({"force": "on"} if change.is_forced else {})
+    values = {name: str(value) for name, value in change.fields.items()}
     return {**values, "password_again": values["password"]} if "password" in values else values
 
 
