@@ -69,6 +69,28 @@ def test_a_rejected_region_is_reported_at_its_field(browser: ConsoleBrowser) -> 
     expect(page.locator(".region-text")).to_be_focused()
 
 
+def test_a_project_is_asked_for_when_it_is_required(browser: ConsoleBrowser) -> None:
+    page = browser.open()
+    browser.console.fault("project_required", call="login")
+    sign_in(page)
+    project = page.get_by_label("Project")
+    expect(project).to_be_focused()
+    expect(project).to_have_accessible_description("Specify one of your projects: project")
+    assert_accessible(page)
+    page.get_by_label("Username").fill("dem")
+    expect(project).to_have_count(0)
+    browser.console.fault("project_required", call="login")
+    sign_in(page)
+    page.get_by_role("button", name="Sign in").click()
+    expect(project).to_have_accessible_description("Enter a project.")
+    page.get_by_role("button", name="中文").click()
+    page.get_by_label("项目").fill("acme")
+    with page.expect_request("**/auth/login/") as sent:
+        page.get_by_role("button", name="登录").click()
+    assert "&project=acme&" in (sent.value.post_data or "")
+    expect(page.get_by_role("heading", name="概览")).to_be_visible()
+
+
 def test_a_single_region_is_text(browser: ConsoleBrowser) -> None:
     page = browser.open()
     expect(page.locator(".region-text")).to_have_text(f"{browser.console.address}/v3")

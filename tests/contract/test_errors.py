@@ -325,13 +325,15 @@ def test_login_requires_every_field(client: ApiClient, name: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["x" * 65, "a\0b"])
-def test_domain_of_a_user_must_be_short_text(client: ApiClient, value: str) -> None:
-    assert_rejected(client.login(user_domain=value), 400, "invalid_field", "user_domain")
+@pytest.mark.parametrize("name", ["user_domain", "project"])
+def test_optional_fields_of_a_login_must_be_short_text(client: ApiClient, name: str, value: str) -> None:
+    changes: dict[str, Any] = {name: value}
+    assert_rejected(client.login(**changes), 400, "invalid_field", name)
 
 
-@pytest.mark.parametrize("value", ["", "Default"])
-def test_accounts_of_the_store_ignore_the_domain_of_a_user(client: ApiClient, value: str) -> None:
-    assert client.login(user_domain=value).status == 200
+@pytest.mark.parametrize("value", ["", "a"])
+def test_accounts_of_the_store_ignore_the_optional_fields(client: ApiClient, value: str) -> None:
+    assert client.login(user_domain=value, project=value).status == 200
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from cloudconsole.spec.extensions import EXTENSIONS
 from fuzz import runner
 from tests.harness import JSON, ApiClient, HeaderPairs, Reply
 
-RARE = {"internal_error", "no_project", "upstream_failed", "upstream_timeout", "unavailable"}
+RARE = {"internal_error", "no_project", "project_required", "upstream_failed", "upstream_timeout", "unavailable"}
 """Errors that a healthy console without a cloud backend does not return."""
 
 

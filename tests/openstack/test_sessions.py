@@ -159,10 +159,27 @@ def test_configured_project_is_used_only_if_the_user_has_several(
     assert project_of(globex_console, admin, username) == project
 
 
-@pytest.mark.parametrize("username", ["dave", "erin"])
-def test_project_is_not_guessed(new_client: NewClient, username: str) -> None:
-    reply = new_client().try_login_as(username)
-    assert (reply.status, reply.error) == (403, "no_project")
+def test_project_is_not_guessed(new_client: NewClient) -> None:
+    reply = new_client().try_login_as("dave")
+    assert (reply.status, reply.error) == (403, "project_required")
+    assert "acme, globex" in reply.envelope["message"]
+    assert new_client().try_login_as("erin").error == "no_project"
+
+
+def test_project_can_be_chosen(
+    console: RunningServer, new_client: NewClient, factory: TenantFactory, admin: Connection
+) -> None:
+    first, second, third, foreign = (factory.project() for _ in range(4))
+    user = factory.user(first, second, third, default=first)
+    for project in (second.name, third.id):
+        assert new_client().try_login_as(user, project=project).status == 200
+    assert [admin.identity.get_project(session.project_id).name for session in sessions_of(console, user.name)] == [
+        second.name,
+        third.name,
+    ]
+    for project in (foreign.name, foreign.id, "nothing"):
+        reply = new_client().try_login_as(user, project=project)
+        assert (reply.status, reply.error) == (403, "project_required")
 
 
 def test_disabled_project_is_not_usable(new_client: NewClient, factory: TenantFactory, admin: Connection) -> None:

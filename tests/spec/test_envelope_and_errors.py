@@ -23,6 +23,7 @@ CONTRACT: list[tuple[ApiError, str, int, str | None, list[str]]] = [
     (errors.LoginRequired(), "login_required", 401, None, []),
     (errors.CsrfFailed(), "csrf_failed", 403, None, []),
     (errors.NoProject(), "no_project", 403, None, []),
+    (errors.ProjectRequired(["b", "a"]), "project_required", 403, "project", ["a, b"]),
     (errors.UnknownAction(), "unknown_action", 404, "action", []),
     (errors.DomainNotFound(), "domain_not_found", 404, "domainId", []),
     (errors.FlavorNotFound("items[3].flavor", "x"), "flavor_not_found", 404, "items", ["items[3].flavor", "x"]),
@@ -54,6 +55,11 @@ def test_error_follows_the_contract_and_its_messages_are_complete(
         assert message
         assert not set("{}") & set(message)
         assert all(value in message for value in values)
+
+
+def test_only_some_of_many_projects_are_named() -> None:
+    message = errors.ProjectRequired(map(str, range(100, 200))).message("en")
+    assert message.endswith(", 119, …")
 
 
 @pytest.mark.parametrize("text", [*(kind.text for kind in KINDS), *(action.success for action in ACTIONS)])

@@ -141,6 +141,7 @@ _BY_ERROR: Final[dict[tuple[str | None, int], type[ConsoleError]]] = {
     for api_error, kind in (
         (spec.InvalidCredentials, InvalidCredentials),
         (spec.NoProject, RequestRefused),
+        (spec.ProjectRequired, RequestRefused),
         (spec.UnknownAction, UnknownAction),
     )
 }

@@ -95,6 +95,8 @@ class FederatedUser(Struct, frozen=True):
     expires_at: float
     """When the token expires."""
     domain: str = ""
+    project: str = ""
+    """The name of the project, whose ID the credentials have."""
 
     @property
     def log_name(self) -> str:
@@ -120,6 +122,8 @@ class Credentials:
     password: str = field(repr=False)
     user_domain: str = ""
     """The domain of a user of an external identity provider; empty for the default one."""
+    project: str = ""
+    """The ID or the name of the project to use there; empty for the user's default."""
 
 
 class IdentityBackend(Protocol):

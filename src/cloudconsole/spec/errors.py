@@ -10,6 +10,7 @@ ApiError
 ├── LoginRequired          401  login_required
 ├── CsrfFailed             403  csrf_failed
 ├── NoProject              403  no_project
+├── ProjectRequired        403  project_required
 ├── UnknownAction          404  unknown_action
 ├── DomainNotFound         404  domain_not_found
 ├── FlavorNotFound         404  flavor_not_found
@@ -25,9 +26,13 @@ ApiError
 └── UpstreamTimeout        504  upstream_timeout
 """
 
+from collections.abc import Iterable
 from typing import ClassVar, Final, Self
 
 from cloudconsole.spec.i18n import Language, Text
+
+MAX_PROJECTS: Final = 20
+"""How many projects a message names."""
 
 
 class ApiError(Exception):
@@ -153,11 +158,24 @@ or `Origin` or `Sec-Fetch-Site` indicates another origin"
 class NoProject(ApiError):
     error, code = "no_project", 403
     text = Text(
-        "The account has no default project on this console. Ask the operator to set one.",
-        "该账户在此没有可默认使用的项目。请联系运营方设置默认项目。",
+        "The account has no project on this console. Ask the operator for one.",
+        "该账户在此没有可用的项目。请联系运营方。",
     )
-    when = "in the upstream cloud the account has no project, or several and no default one"
-    remedy = "Ask the cloud's operator to set the account's default project."
+    when = "in the upstream cloud the account has no project that it can use"
+    remedy = "Ask the cloud's operator for a role in a project."
+
+
+class ProjectRequired(ApiError):
+    error, code = "project_required", 403
+    text = Text("Specify one of your projects: {projects}", "请指定一个项目：{projects}")
+    when = "in the upstream cloud the account has several projects and no default one, or not the one in `project`"
+    remedy = "Send the name or the ID of one of its projects as `project`; the message lists names."
+
+    def __init__(self, projects: Iterable[str]) -> None:
+        """Name the first projects only."""
+        names = sorted(set(projects))
+        more = [] if len(names) <= MAX_PROJECTS else ["…"]
+        super().__init__(field="project", projects=", ".join([*names[:MAX_PROJECTS], *more]))
 
 
 class UnknownAction(ApiError):

@@ -19,6 +19,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     NoProject,
     NotFound,
+    ProjectRequired,
     TooManyRequests,
     Unavailable,
     UnknownAction,
@@ -59,6 +60,14 @@ class LoginForm(Struct, frozen=True, kw_only=True):
         field_doc(
             "For users of OpenStack: the name of the user's domain, one that the operator admits; by default the "
             "endpoint's own. Other accounts ignore it.",
+            maxLength=64,
+        ),
+    ] = ""
+    project: Annotated[
+        str,
+        field_doc(
+            "For users of OpenStack: the ID or the name of the project to use; by default the user's default project, "
+            "or the only one. Other accounts ignore it.",
             maxLength=64,
         ),
     ] = ""
@@ -114,6 +123,7 @@ LOGIN = Operation(
         UnknownRegion,
         InvalidCredentials,
         NoProject,
+        ProjectRequired,
         TooManyRequests,
         *_UPSTREAM,
     ),

@@ -15,7 +15,7 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.secret_files import ApplicationCredential
 from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCipher, rotate_keys
 from cloudconsole.core.ports import CloudCredentials, Credentials, FederatedUser
-from cloudconsole.spec.errors import InvalidField, NoProject, UpstreamFailed, UpstreamTimeout
+from cloudconsole.spec.errors import InvalidField, NoProject, ProjectRequired, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import CLIENT, FakeCloud, Reply, client_limits, open_client
 from tests.harness import FakeClock
 
@@ -95,9 +95,13 @@ class KeystoneHarness:
         self.cloud.respond(*PROJECTS, projects)
 
     def log_in(
-        self, username: str = "alice", password: str = "alice-password", user_domain: str = ""
+        self,
+        username: str = "alice",
+        password: str = "alice-password",
+        user_domain: str = "",
+        project: str = "",
     ) -> FederatedUser | None:
-        credentials = Credentials(username, password, user_domain)
+        credentials = Credentials(username, password, user_domain, project)
         return self.run(lambda identity: identity.authenticate(credentials, CLIENT))
 
     def counted_as(self, username: str, user_domain: str = "") -> str:
@@ -254,24 +258,62 @@ def test_usable_project_is_chosen_by_name_and_domain(
 
 
 @pytest.mark.parametrize(
+    ("wanted", "projects", "chosen"),
+    [
+        ("b", [project("a"), project("b"), project("named")], "id-b"),
+        ("id-a", [project("a"), project("named"), project("id-a")], "id-a"),
+        ("b", [project("b", id="far", domain_id="other"), project("b", id="near")], "near"),
+    ],
+    ids=["name", "ID before name", "same domain"],
+)
+def test_wanted_project_is_chosen_by_id_name_and_domain(
+    keystone: KeystoneHarness, wanted: str, projects: list[Any], chosen: str
+) -> None:
+    keystone.endpoint = Endpoint(keystone.cloud.address, project="named")
+    keystone.respond_unscoped(Reply(body={"projects": projects}))
+    keystone.log_in(project=wanted)
+    first, *_, last = keystone.cloud.requests
+    # Not the default project.
+    assert first.body["auth"]["scope"] == "unscoped"
+    assert last.body["auth"]["scope"] == {"project": {"id": chosen}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "projects"),
+    [("c", [project("a")]), ("B", [project("b")]), ("b", [project("b", enabled=False), project("a")])],
+    ids=["unknown", "other case", "disabled"],
+)
+def test_wanted_project_is_not_replaced(keystone: KeystoneHarness, wanted: str, projects: list[Any]) -> None:
+    keystone.respond_unscoped(Reply(body={"projects": projects}))
+    with pytest.raises(ProjectRequired):
+        keystone.log_in(project=wanted)
+
+
+@pytest.mark.parametrize(
     ("name", "projects"),
     [
-        (None, []),
-        (None, [project("a"), project("b")]),
+        (None, [project("b"), project("a")]),
         ("named", [project("a"), project("b")]),
         ("named", [project("a"), project("b"), project("named", enabled=False)]),
         ("named", [project("named", id="x", domain_id="y"), project("named", id="z", domain_id="w")]),
     ],
-    ids=["none", "several", "no match", "match disabled", "two in other domains"],
+    ids=["several", "no match", "match disabled", "two in other domains"],
 )
-def test_login_without_a_usable_project_is_rejected(
-    keystone: KeystoneHarness, name: str | None, projects: list[Any]
-) -> None:
+def test_project_is_not_guessed(keystone: KeystoneHarness, name: str | None, projects: list[Any]) -> None:
     keystone.endpoint = Endpoint(keystone.cloud.address, project=name)
     keystone.respond_unscoped(Reply(body={"projects": projects}))
-    with pytest.raises(NoProject):
+    with pytest.raises(ProjectRequired) as raised:
         keystone.log_in()
+    names = sorted({each["name"] for each in projects if each["enabled"]})
+    assert raised.value.message("en").endswith(f": {', '.join(names)}")
     assert keystone.cloud.request_lines() == [LOGIN, PROJECTS]
+
+
+@pytest.mark.parametrize("projects", [[], [project("a", enabled=False)]], ids=["none", "disabled"])
+def test_login_without_a_project_is_rejected(keystone: KeystoneHarness, projects: list[Any]) -> None:
+    keystone.respond_unscoped(Reply(body={"projects": projects}))
+    with pytest.raises(NoProject):
+        keystone.log_in(project="a")
 
 
 def test_project_that_keystone_forbids_is_not_usable(keystone: KeystoneHarness) -> None:
@@ -391,6 +433,20 @@ def test_application_credential_is_accepted_for_configured_domains_only(
     user = keystone.log_in("application_credential:an-id")
     assert (user is not None) == is_accepted
     assert len(keystone.discarded) == (not is_accepted)
+
+
+@pytest.mark.parametrize("wanted", ["acme", ACME])
+def test_application_credential_may_name_its_project(keystone: KeystoneHarness, wanted: str) -> None:
+    keystone.cloud.respond(*LOGIN, reply("login_default_project"))
+    assert keystone.log_in("application_credential:an-id", project=wanted) is not None
+
+
+def test_application_credential_is_for_its_project_only(keystone: KeystoneHarness) -> None:
+    keystone.cloud.respond(*LOGIN, reply("login_default_project"))
+    with pytest.raises(ProjectRequired, match="project_required") as raised:
+        keystone.log_in("application_credential:an-id", project="globex")
+    assert raised.value.message("en").endswith(": acme")
+    assert len(keystone.discarded) == 1
 
 
 @pytest.mark.parametrize("credential_id", ["", "a b", "a/b", "x" * 65])

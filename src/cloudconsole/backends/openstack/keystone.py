@@ -17,7 +17,7 @@ from cloudconsole.backends.openstack.token_encryption_and_keys import TokenCiphe
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, Credentials, FederatedUser, Services
 from cloudconsole.core.usernames import fold_username, is_plain
-from cloudconsole.spec.errors import InvalidField, NoProject, UpstreamTimeout
+from cloudconsole.spec.errors import InvalidField, NoProject, ProjectRequired, UpstreamTimeout
 from cloudconsole.spec.i18n import Text
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,128}\Z")]
@@ -199,7 +199,7 @@ class KeystoneIdentity:
         self._clock = clock
 
     async def authenticate(self, credentials: Credentials, client: ClientInfo) -> FederatedUser | None:
-        """Authenticate with at most three requests; raise `NoProject` if the user has no usable project."""
+        """Authenticate with at most three requests; raise `NoProject` or `ProjectRequired` without a project to use."""
         if not is_plain(credentials.username):
             return None
         kind, _, credential_id = credentials.username.partition(":")
@@ -209,9 +209,14 @@ class KeystoneIdentity:
             return None
         credential = ApplicationCredential(credential_id, credentials.password)
         user = await self.use_application_credential(credential, client)
-        if user is not None and not self._endpoint.admits(user.domain):
+        if user is None:
+            return None
+        if not self._endpoint.admits(user.domain):
             self._discard(user.credentials, client)
             return None
+        if credentials.project not in ("", user.project, user.credentials.project_id):
+            self._discard(user.credentials, client)
+            raise ProjectRequired([user.project])
         return user
 
     def counted_as(self, credentials: Credentials) -> str:
@@ -249,14 +254,15 @@ class KeystoneIdentity:
         name, domain = self._name_and_domain(credentials)
         user = {"name": name, "domain": {"name": domain}, "password": credentials.password}
         # Without a scope, Keystone uses the user's default project, if any.
-        response = await self._request_token({"password": {"user": user}}, client, expected={401})
+        unscoped = "unscoped" if credentials.project else None
+        response = await self._request_token({"password": {"user": user}}, client, scope=unscoped, expected={401})
         if response.status == 401:
             if _RECEIPT not in response.headers:
                 self._upstream.read(response, ErrorResponse)
             return None
         secret, token = self._parse_token(response)
         if token.project is None:
-            project = await self._project_for(token.user, secret, client)
+            project = await self._project_for(token.user, credentials.project, secret, client)
             scope = {"project": {"id": project.id}}
             response = await self._request_token({"token": {"id": secret}}, client, scope=scope, expected={403})
             if response.status == 403:
@@ -301,7 +307,12 @@ class KeystoneIdentity:
             await self._token_details("DELETE", secret, client)
 
     async def _request_token(
-        self, method: dict[str, Any], client: ClientInfo, *, expected: set[int], scope: dict[str, Any] | None = None
+        self,
+        method: dict[str, Any],
+        client: ClientInfo,
+        *,
+        expected: set[int],
+        scope: dict[str, Any] | str | None = None,
     ) -> UpstreamResponse:
         auth: dict[str, Any] = {"identity": {"methods": list(method), **method}}
         if scope is not None:
@@ -322,8 +333,11 @@ class KeystoneIdentity:
             expected=frozenset({401, 404}),
         )
 
-    async def _project_for(self, user: User, secret: str, client: ClientInfo) -> Project:
-        """Return the only project, or the one with the configured name, preferring the user's domain."""
+    async def _project_for(self, user: User, wanted: str, secret: str, client: ClientInfo) -> Project:
+        """Return the wanted project, else the only one or that with the configured name.
+
+        Of several with the same name, that of the user's domain counts.
+        """
         # Not as a tenant's token: if Keystone rejects a new token, that is an upstream failure.
         headers = {"X-Auth-Token": secret}
         response = await self._upstream.request(
@@ -331,12 +345,15 @@ class KeystoneIdentity:
         )
         own = self._upstream.read(response, ProjectList).projects
         usable = [project for project in own if project.enabled and not project.is_domain]
-        named = [project for project in usable if project.name == self._endpoint.project]
+        if not usable:
+            raise NoProject
+        named = [project for project in usable if project.name == (wanted or self._endpoint.project)]
         same_domain = [project for project in named if project.domain_id == user.domain.id]
-        for candidates in (usable, named, same_domain):
+        first = [project for project in usable if project.id == wanted] if wanted else usable
+        for candidates in (first, named, same_domain):
             if len(candidates) == 1:
                 return candidates[0]
-        raise NoProject
+        raise ProjectRequired(project.name for project in usable)
 
     def _parse_token(self, response: UpstreamResponse) -> tuple[str, Token]:
         secret = response.headers.get("x-subject-token")
@@ -361,4 +378,4 @@ class KeystoneIdentity:
             return None
         name, domain = token.user.name, token.user.domain.name
         username = name if domain == endpoint.user_domain else f"{name}@{domain}"
-        return FederatedUser(username, tenant_id, access, token.expires_at.timestamp(), domain)
+        return FederatedUser(username, tenant_id, access, token.expires_at.timestamp(), domain, project.name)

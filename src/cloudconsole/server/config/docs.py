@@ -51,7 +51,7 @@ user_domain = "Default"      # domain of the users (default)
 user_domains = ["Partners"]  # further domains whose users can log in, also as user@Partners; default: none
 interface = "public"         # or internal, admin: which service endpoints to use (default: public)
 regions = ["RegionOne"]      # default: all regions in a user's catalog
-project = "main"             # for users with several projects and no default; default: reject them
+project = "main"             # for users with several projects who choose none; default: they must choose
 # ca_file = "/etc/cloudconsole/ca.pem"  # default: the system's certificates
 # application_credentials = "/etc/cloudconsole/application-credentials"  # to record costs without a session
 

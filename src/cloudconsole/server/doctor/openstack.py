@@ -35,7 +35,7 @@ from cloudconsole.server.doctor.openstack_probe import ProbeResult, describe_fai
 from cloudconsole.server.doctor.sqlite import access_problem
 from cloudconsole.server.doctor.store import PRICE_COMMAND
 from cloudconsole.server.ip_addresses import is_loopback
-from cloudconsole.spec.errors import ApiError, NoProject, Unavailable
+from cloudconsole.spec.errors import ApiError, NoProject, ProjectRequired, Unavailable
 from cloudconsole.store.base import DATABASE_NAMES, Store, run_with_reader
 from cloudconsole.store.observed_resources import tenant_of_project
 from cloudconsole.store.sqlite.engine import database_file
@@ -141,7 +141,7 @@ def _login_findings(case: DoctorContext, login: Login, endpoint: Endpoint) -> It
     try:
         since = clock_hour(case.now, case.settings.zone).start
         result = run_with_timeout(MAX_SECONDS, lambda: probe_cloud(endpoint, login, since))
-    except NoProject:
+    except (NoProject, ProjectRequired):
         yield _no_project(who, endpoint)
         return
     except (ApiError, TimeoutError) as failure:

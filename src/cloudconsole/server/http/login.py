@@ -33,7 +33,8 @@ class LoginEndpoint:
         fields = parse_form(body)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
-        credentials = Credentials(username, password, optional_identifier(fields, "user_domain"))
+        user_domain, project = (optional_identifier(fields, name) for name in ("user_domain", "project"))
+        credentials = Credentials(username, password, user_domain, project)
         request.user = await self.authenticator.known_username(username)
         endpoint = self.providers.for_region(region, request.origin)
         if endpoint != LOCAL_REGION:

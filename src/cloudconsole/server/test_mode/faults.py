@@ -22,6 +22,7 @@ _WITH_DETAILS: Final[dict[type[ApiError], Callable[[Request], ApiError]]] = {
     errors.MissingField: lambda _: errors.MissingField("action"),
     errors.InvalidField: lambda _: errors.InvalidField("action"),
     errors.UnknownRegion: lambda _: errors.UnknownRegion([]),
+    errors.ProjectRequired: lambda _: errors.ProjectRequired(["project"]),
     errors.FlavorNotFound: lambda _: errors.FlavorNotFound("items[0].flavor", ""),
     errors.NodeNotFound: lambda _: errors.NodeNotFound("items[0].region", ""),
     errors.MethodNotAllowed: lambda _: errors.MethodNotAllowed("OPTIONS"),

@@ -75,8 +75,9 @@ export async function call(action, fields = {}) {
   }
 }
 
-export async function signIn({ username, password, region }) {
-  await login({ username, password, region });
+// `project` is sent only if the console has asked for it.
+export async function signIn({ username, password, region, project }) {
+  await login({ username, password, region, ...(project && { project }) });
   const id = `${Date.now()}-${Math.random()}`;
   storage.write(ACCOUNT_KEY, { username, region, id });
   startSession(id, true);

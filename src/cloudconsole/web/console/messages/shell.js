@@ -47,6 +47,8 @@ export const SHELL = {
   "signin.username.missing": { en: "Enter your username.", zh: "请输入用户名。" },
   "signin.password.missing": { en: "Enter your password.", zh: "请输入密码。" },
   "signin.region.missing": { en: "Choose a region.", zh: "请选择区域。" },
+  "signin.project": { en: "Project", zh: "项目" },
+  "signin.project.missing": { en: "Enter a project.", zh: "请输入项目。" },
   "signout": { en: "Sign out", zh: "退出登录" },
 
   "banner.label": { en: "Important news", zh: "重要公告" },

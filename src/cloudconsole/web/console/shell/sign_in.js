@@ -19,12 +19,17 @@ export function signInForm({ hasEnded, hasSignedOut, draft }) {
   const password = field("password", passwordInput, visibilityButton);
   const region = field("region", h("select", { disabled: true }));
   const regionText = h("p", { class: "region-text", hidden: true, tabindex: "-1" });
+  // Only for users who must choose one.
+  const project = field("project", h("input", { autocomplete: "off", ...VERBATIM }));
   const fields = { username, password, region };
   region.input.after(regionText);
   username.input.value = draft.username ?? "";
   password.input.value = draft.password ?? "";
+  project.input.value = draft.project ?? "";
+  username.input.addEventListener("input", hideProject);
 
   const regionSlot = h("div", {}, region.element);
+  const projectSlot = h("div", {});
   const errorSlot = h("div", { role: "alert" });
   const countdown = h("span", { class: "countdown muted" });
   const button = h("button", { type: "submit", class: "primary", disabled: true }, t("signin.submit"));
@@ -46,6 +51,7 @@ export function signInForm({ hasEnded, hasSignedOut, draft }) {
     username.element,
     password.element,
     regionSlot,
+    projectSlot,
     errorSlot,
     h("div", { class: "row" }, button, countdown),
   );
@@ -130,7 +136,18 @@ export function signInForm({ hasEnded, hasSignedOut, draft }) {
     if (value) password.button.hidePassword();
   }
 
+  function showProject() {
+    fields.project = project;
+    replace(projectSlot, project.element);
+  }
+
+  function hideProject() {
+    delete fields.project;
+    replace(projectSlot);
+  }
+
   function handleError(error) {
+    if (error.field === project.name) showProject();
     const invalid = fields[error.field];
     if (invalid) {
       showError(invalid, error.message);
@@ -168,6 +185,7 @@ export function signInForm({ hasEnded, hasSignedOut, draft }) {
 
   form.focusFirstField = () => (username.input.value === "" ? username : password).input.focus();
   form.draft = () => ({ ...values(), disabledUntil, wasSubmitted, lastError });
+  if (draft.project !== undefined) showProject();
   renderError();
   loadRegions();
   return form;
