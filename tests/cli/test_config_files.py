@@ -61,6 +61,7 @@ class TestProfiles:
             "[profiles.work]\n"
             'url = "HTTPS://Console.Example.com:8443/"\n'
             'region = "https://identity.example.com/v3"\n'
+            'project = "acme"\n'
             'username = "alice"\n'
             'password_file = "secret"\n'
             'ca_file = "/etc/ca.pem"\n'
@@ -70,7 +71,7 @@ class TestProfiles:
         )
         urls = ("https://console.example.com:8443", "https://identity.example.com/v3")
         files = (file.parent / "secret", Path("/etc/ca.pem"))
-        work = Profile("work", *urls, "alice", *files, "csv", "zh")
+        work = Profile("work", *urls, "acme", "alice", *files, "csv", "zh")
         assert read_profiles(file) == Profiles(file, {"work": work, "empty": Profile("empty")}, "work")
 
     @pytest.mark.parametrize(
@@ -146,7 +147,8 @@ class TestProfiles:
         )
         assert cli_user.json("usage", *arguments, **variables)["maxTotalInstances"] == 8
         account = {"profile": "b", "url": server.base, "username": "other", "region": f"{server.base}/v3"}
-        assert cli_user.json("whoami", *arguments, **variables) == {**account, "ca_file": None, "session": "live"}
+        unset = {"project": None, "ca_file": None}
+        assert cli_user.json("whoami", *arguments, **variables) == {**account, **unset, "session": "live"}
 
     def test_password_file_that_everyone_can_read_is_reported(self, cli_user: CliUser, server: RunningServer) -> None:
         secret = cli_user.home / "secret"

@@ -58,12 +58,43 @@ class TestLogin:
             "OS_APPLICATION_CREDENTIAL_SECRET": "a-secret",
             "OS_USERNAME": "bob",
             "OS_PASSWORD": "b0b",
+            "OS_PROJECT_NAME": "acme",
         }
         with ScriptedServer() as scripted:
             assert cli_user.run("login", "--url", scripted.base, **variables).code == 0
             form = scripted.logins[0].form
         assert (form["username"], form["password"]) == ("application_credential:an-id", "a-secret")
         assert form["region"] == "https://identity.example/v3"
+        assert "project" not in form
+
+    @pytest.mark.parametrize(
+        ("arguments", "variables"),
+        [
+            (("--project", "acme"), {"CLOUDCONSOLE_PROJECT": "b"}),
+            ((), {"CLOUDCONSOLE_PROJECT": "acme", "OS_PROJECT_NAME": "b"}),
+            ((), {"OS_PROJECT_NAME": "acme"}),
+            ((), {"OS_PROJECT_ID": "acme", "OS_PROJECT_NAME": "b"}),
+            (("--profile", "a"), {"OS_PROJECT_NAME": "b"}),
+        ],
+    )
+    def test_project_may_come_from_several_sources(
+        self, cli_user: CliUser, arguments: tuple[str, ...], variables: dict[str, str]
+    ) -> None:
+        variables |= {"OS_USERNAME": "demo", "OS_PASSWORD": PASSWORD, "OS_AUTH_URL": "https://identity.example/v3"}
+        with ScriptedServer() as scripted:
+            cli_user.write_profiles(f'[profiles.a]\nurl = "{scripted.base}"\nproject = "acme"\n')
+            assert cli_user.run("login", "--url", scripted.base, *arguments, **variables).code == 0
+            assert [login.form["project"] for login in scripted.logins] == ["acme"]
+        assert cli_user.saved_sessions()["last_login"][3] == "acme"
+
+    def test_a_session_is_for_one_project(self, cli_user: CliUser) -> None:
+        cli_user.variables = {"CLOUDCONSOLE_USERNAME": "demo", "CLOUDCONSOLE_PASSWORD": PASSWORD}
+        with ScriptedServer() as scripted:
+            cli_user.variables |= {"CLOUDCONSOLE_URL": scripted.base, "CLOUDCONSOLE_REGION": "r"}
+            for project in ("a", "b", "a"):
+                assert cli_user.run("call", "GetNews", "--project", project).code == 0
+            assert cli_user.run("call", "GetNews").code == 0
+            assert [login.form.get("project") for login in scripted.logins] == ["a", "b", None]
 
     @pytest.mark.parametrize("content", [None, b"", b"\n", b"two\nlines\n", b"\xff", b"x" * 9000])
     def test_invalid_password_file_is_rejected(
@@ -209,3 +240,5 @@ class TestWhoami:
         assert ["URL", server.base, "the last login"] in rows
         assert ["region", f"{server.base}/v3", "CLOUDCONSOLE_…"] in rows
         assert ["CA file", "", ""] in rows
+        done = demo_user.run("whoami", "--project", "acme")
+        assert ["project", "acme", "command line"] in [line.split("\t") for line in done.out.splitlines()]

@@ -109,12 +109,19 @@ def test_profile_is_added_selected_and_removed(cli_user: CliUser, server: Runnin
     assert cli_user.run("profile", "use", "work") == (0, "commands use profile work by default\n", "")
     assert cli_user.json("usage")["maxTotalInstances"] == 8
     (listed,) = cli_user.json("profile", "list", "-o", "json")
-    assert listed == {"name": "work", "default": True, "url": server.base, "username": "other", "region": None}
+    assert listed == {
+        "name": "work",
+        "default": True,
+        "url": server.base,
+        "username": "other",
+        "region": None,
+        "project": None,
+    }
     shown = cli_user.json("profile", "show", "-o", "json")
     assert (shown["name"], shown["password_file"], shown["output"]) == ("work", str(cli_user.home / "secret"), "json")
-    assert f"\nwork\t是\t{server.base}\tother\t\n" in cli_user.run("--lang", "zh", "profile", "list").out
+    assert f"\nwork\t是\t{server.base}\tother\t\t\n" in cli_user.run("--lang", "zh", "profile", "list").out
     assert cli_user.run("profile", "remove", "work").out.endswith("; there is no default profile now\n")
-    assert cli_user.run("profile", "list").out.splitlines() == ["name\tdefault\tURL\tusername\tregion"]
+    assert cli_user.run("profile", "list").out.splitlines() == ["name\tdefault\tURL\tusername\tregion\tproject"]
 
 
 def test_show_follows_the_variable(cli_user: CliUser) -> None:

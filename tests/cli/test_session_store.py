@@ -1,5 +1,6 @@
 """The session file: private to its user, and rejected if other users could access it."""
 
+import json
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.cli.errors import CommandError
-from cloudconsole.cli.session_store import SavedSessions, delete_session, load_sessions, save_session
+from cloudconsole.cli.session_store import Owner, SavedSessions, delete_session, load_sessions, save_session
 from cloudconsole.client import SavedCookie, Session
 from tests.other_users import chown_to_other_user
 
@@ -43,6 +44,14 @@ class TestSessions:
         assert sessions.find("http://there.example", "demo", None) is None
         assert sessions.find("http://here.example", "root", None) is None
         assert sessions.find("http://here.example", "demo", "r") is None
+        assert sessions.find("http://here.example", "demo", None, "acme") is None
+
+    def test_last_login_without_a_project_is_still_read(self, saved: Path) -> None:
+        """Earlier versions wrote none."""
+        content = json.loads(saved.read_text())
+        content["last_login"] = content["last_login"][:3]
+        saved.write_text(json.dumps(content))
+        assert load_sessions(saved).last_login == Owner("http://here.example", "demo", None)
 
     @pytest.mark.parametrize(
         "damaged",
@@ -66,7 +75,7 @@ class TestSessions:
         save_session(saved, session("other"), is_login=False)
         found = load_sessions(saved)
         assert [each.username for each in found.sessions] == ["other", "demo"]
-        assert found.last_login == ("http://here.example", "demo", None)
+        assert found.last_login == Owner("http://here.example", "demo", None)
 
     def test_deleting_a_session_leaves_the_others(self, saved: Path) -> None:
         save_session(saved, session("other"), is_login=False)
@@ -106,7 +115,7 @@ class TestFile:
         saved.write_bytes(content)
         assert load_sessions(saved) == SavedSessions()
         save_session(saved, session("new"), is_login=True)
-        assert load_sessions(saved).last_login == ("http://here.example", "new", None)
+        assert load_sessions(saved).last_login == Owner("http://here.example", "new", None)
 
     @pytest.mark.parametrize("loose", [0o644, 0o640, 0o602])
     def test_file_accessible_to_others_is_rejected_and_replaced(self, saved: Path, loose: int) -> None:

@@ -20,6 +20,9 @@ class Result(NamedTuple):
     err: str
 
 
+OPENSTACK = ("OS_USERNAME", "OS_PASSWORD", "OS_AUTH_URL", "OS_PROJECT_ID", "OS_PROJECT_NAME")
+
+
 @dataclass
 class CliUser:
     home: Path
@@ -44,7 +47,7 @@ class CliUser:
             "XDG_STATE_HOME": str(self.home / "state"),
             "XDG_CONFIG_HOME": str(self.home / "config"),
             "LC_ALL": "C.UTF-8",
-            **dict.fromkeys(("OS_USERNAME", "OS_PASSWORD", "OS_AUTH_URL", "NO_COLOR"), ""),
+            **dict.fromkeys((*OPENSTACK, "NO_COLOR"), ""),
         }
         return {**defaults, **self.variables, **more}
 

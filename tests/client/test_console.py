@@ -143,10 +143,12 @@ class TestSessions:
         assert again.usage_limits() == demo.usage_limits()
         assert logins(server) == before
 
-    @pytest.mark.parametrize("changes", [{"username": "other"}, {"region": "http://b/v3"}, {"base_url": "http://b"}])
+    @pytest.mark.parametrize(
+        "changes", [{"username": "other"}, {"region": "http://b/v3"}, {"project": "b"}, {"base_url": "http://b"}]
+    )
     def test_session_of_another_identity_is_rejected(self, connect: Connect, changes: dict[str, str]) -> None:
         session = Session(base_url="http://a", username="demo", region="http://a/v3", cookies=())
-        with pytest.raises(ValueError, match="another console, region or user"):
+        with pytest.raises(ValueError, match="another console, region, project or user"):
             connect(**{"base_url": "http://a", "session": session, **changes})
 
     def test_concurrent_requests_share_the_first_login(self, demo: Any, server: RunningServer) -> None:

@@ -65,6 +65,12 @@ class TestLogin:
         (request,) = scripted.action_requests
         assert request.headers["X-CSRFToken"] == request.cookies["csrftoken"] == "second"
 
+    def test_project_is_sent_and_belongs_to_the_session(self, scripted: Script) -> None:
+        client = connect(scripted, project="acme")
+        client.login()
+        assert client.session is not None
+        assert scripted.logins[0].form["project"] == client.session.project == "acme"
+
     @pytest.mark.parametrize("regions", [["http://a/v3", "http://b/v3"], []])
     def test_region_is_required_unless_there_is_exactly_one(self, scripted: Script, regions: list[str]) -> None:
         scripted.opening = [envelope({"regions": regions}, headers=OPENED.headers)]
@@ -175,7 +181,7 @@ class TestConcurrentLogins:
 
     @pytest.fixture
     def flow(self, retry_clock: RetryClock) -> ProtocolFlow:
-        credentials = make_credentials("http://console", **ACCOUNT, session=None)
+        credentials = make_credentials("http://console", project=None, **ACCOUNT, session=None)
         return ProtocolFlow(credentials, session=None, send_as="json")
 
     def waiting(self, flow: ProtocolFlow) -> Renew:

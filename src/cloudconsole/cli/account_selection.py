@@ -2,8 +2,8 @@
 
 Precedence, highest first: flags, CLOUDCONSOLE_ variables, OpenStack's variables, the default profile, the last login. A
 profile selected by a flag or a variable ranks directly after that source. Values of one source belong together: a
-source with another console is ignored, and one with another user contributes neither region nor password. After a
-source that sets both console and user, later sources cannot set the region.
+source with another console is ignored, and one with another user contributes neither region, project nor password.
+After a source that sets both console and user, later sources cannot set region and project.
 """
 
 from collections.abc import Iterable
@@ -27,6 +27,7 @@ class Source(NamedTuple):
     """Whether it comes from this call's command line."""
     is_foreign: bool = False
     """Whether it is set for other programs, so it cannot select the console."""
+    project: str | None = None
 
 
 class Account(NamedTuple):
@@ -37,7 +38,8 @@ class Account(NamedTuple):
     ignored_passwords: tuple[str, ...]
     """Sources of passwords that do, or may, belong to another account."""
     source_names: dict[str, str]
-    """The name of the source of `url`, `username` and `region`."""
+    """The name of the source of `url`, `username`, `region` and `project`."""
+    project: str | None = None
 
 
 class NoConsole(UsageError):
@@ -56,14 +58,14 @@ def choose_account(sources: Iterable[Source], last_login: Source | None) -> Acco
     user_source = next((source for source in for_console if source.username), None)
     username = user_source.username if user_source else None
     for_account = [source for source in for_console if source.username in (None, username)]
-    region_source = next(
-        (source for source in _region_sources(for_account, console, user_source) if source.region), None
-    )
+    scope_sources = _scope_sources(for_account, console, user_source)
+    region_source = next((source for source in scope_sources if source.region), None)
+    project_source = next((source for source in scope_sources if source.project), None)
     region = region_source.region if region_source else None
     usable = [
         source for source in for_account if source.password and _may_send(source, console, user_source, region_source)
     ]
-    source_names = {"url": console, "username": user_source, "region": region_source}
+    source_names = {"url": console, "username": user_source, "region": region_source, "project": project_source}
     return Account(
         console.url,
         username,
@@ -71,11 +73,12 @@ def choose_account(sources: Iterable[Source], last_login: Source | None) -> Acco
         usable[0].password if usable else None,
         tuple(source.password.place for source in in_order if source.password and source not in usable),
         {name: source.name for name, source in source_names.items() if source},
+        project_source.project if project_source else None,
     )
 
 
-def _region_sources(for_account: list[Source], console: Source, user_source: Source | None) -> list[Source]:
-    """Return the sources that may set the region: up to the one that sets console and user, if there is one."""
+def _scope_sources(for_account: list[Source], console: Source, user_source: Source | None) -> list[Source]:
+    """Return the sources that may set region and project: up to that of console and user, if there is one."""
     is_complete = console in for_account and console.username is not None and not console.is_command_line
     candidates = for_account[: for_account.index(console) + 1] if is_complete else for_account
     # Other programs' variables count only for the user that they alone name.

@@ -55,7 +55,7 @@ _COLUMNS: Final = {
     "prices": "res_type unit region type price currency start_at end_at in_force",
     "estimate": "res_type what region count hour day month year currency",
     "actions": "action extension purpose",
-    "profile": "name default url username region password_file ca_file output language",
+    "profile": "name default url username region project password_file ca_file output language",
 }
 """The columns of each command's table, whose fields are known only with data."""
 

@@ -32,6 +32,7 @@ class Profile(NamedTuple):
     name: str
     url: str | None = None
     region: str | None = None
+    project: str | None = None
     username: str | None = None
     password_file: Path | None = None
     ca_file: Path | None = None
@@ -162,6 +163,7 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[str, Path], str]:
 _KEYS: Final[dict[str, Callable[[str, Path], Any]]] = {
     "url": _url,
     "region": _text,
+    "project": _text,
     "username": _text,
     "password_file": _path,
     "ca_file": _path,
@@ -189,12 +191,15 @@ def _lines(text: str) -> Iterator[tuple[list[str], str]]:
         yield inside, line
 
 
-VARIABLES: Final = frozenset(PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "PROFILE", "DEBUG"))
+VARIABLES: Final = frozenset(
+    PREFIX + name for name in ("URL", "REGION", "PROJECT", "USERNAME", "PASSWORD", "PROFILE", "DEBUG")
+)
 
 ACCOUNT_ARGUMENTS: Final = (
     "profile",
     "url",
     "region",
+    "project",
     "username",
     "password_file",
     "ca_file",
@@ -287,6 +292,7 @@ def _flags_source(arguments: argparse.Namespace) -> Source:
         arguments.username,
         in_file("--password-file", arguments.password_file),
         is_command_line=True,
+        project=arguments.project,
     )
 
 
@@ -298,19 +304,27 @@ def _variables_source(environment: Mapping[str, str]) -> Source:
         raise UsageError(f"{PREFIX}URL: {translate(messages.MUST_BE_URL)}") from None
     region, username = environment.get(f"{PREFIX}REGION"), environment.get(f"{PREFIX}USERNAME")
     password = in_variable(f"{PREFIX}PASSWORD", environment.get(f"{PREFIX}PASSWORD"))
-    return Source(f"{PREFIX}…", clean, region, username, password)
+    return Source(f"{PREFIX}…", clean, region, username, password, project=environment.get(f"{PREFIX}PROJECT"))
 
 
 def _openstack_source(environment: Mapping[str, str]) -> Source:
     region, username, secret = environment.get("OS_AUTH_URL"), environment.get("OS_USERNAME"), "OS_PASSWORD"
+    project = environment.get("OS_PROJECT_ID") or environment.get("OS_PROJECT_NAME")
     if credential := environment.get("OS_APPLICATION_CREDENTIAL_ID"):
         username, secret = f"application_credential:{credential}", "OS_APPLICATION_CREDENTIAL_SECRET"
+        # It belongs to one project.
+        project = None
     password = in_variable(secret, environment.get(secret))
-    return Source("OS_…", None, region, username, password, is_foreign=True)
+    return Source("OS_…", None, region, username, password, is_foreign=True, project=project)
 
 
 def _profile_source(profile: Profile) -> Source:
     password = in_file(f"password_file ({profile.name})", profile.password_file)
     return Source(
-        translate(messages.NAMED_PROFILE, name=profile.name), profile.url, profile.region, profile.username, password
+        translate(messages.NAMED_PROFILE, name=profile.name),
+        profile.url,
+        profile.region,
+        profile.username,
+        password,
+        project=profile.project,
     )

@@ -82,7 +82,7 @@ class ConsoleSession:
         self._saved = self._load_saved()
         self.settings = self._read_settings(arguments)
         account = self.settings.account
-        self.url, self.region = account.url, account.region
+        self.url, self.region, self.project = account.url, account.region, account.project
         self.username = account.username
         self.ca_file = self.settings.ca_file or self._saved.ca_file_for(self.url)
         given = account.password
@@ -101,7 +101,7 @@ class ConsoleSession:
         if self._console is None:
             if self.username is None:
                 self.username = self._ask_username()
-            self.session = self._saved.find(self.url, self.username, self.region)
+            self.session = self._saved.find(self.url, self.username, self.region, self.project)
             self._console = self._open(self._password, self.session)
         return self._console
 
@@ -137,7 +137,7 @@ class ConsoleSession:
 
     def without_password(self) -> Console:
         """Open the console with only the saved session."""
-        self.session = self._saved.find(self.url, self.username, self.region)
+        self.session = self._saved.find(self.url, self.username, self.region, self.project)
         self._console = self._open(None, self.session)
         return self._console
 
@@ -211,12 +211,13 @@ class ConsoleSession:
             httpx2.URL(f"{self.url}/")
         except httpx2.InvalidURL:
             raise UsageError(f"{escape_and_truncate(self.url)}: {translate(messages.MUST_BE_URL)}") from None
-        if not all(map(is_utf8_encodable, filter(None, (self.username, self.region)))):
+        if not all(map(is_utf8_encodable, filter(None, (self.username, self.region, self.project)))):
             raise UsageError(translate(messages.ARGUMENT_NOT_UTF8))
         try:
             return Console(
                 self.url,
                 region=self.region,
+                project=self.project,
                 username=self.username,
                 password=password,
                 session=session,
@@ -296,7 +297,9 @@ def default_account(session: Session) -> Account | None:
 
 
 def _source(owner: session_store.Owner | None) -> Source | None:
-    return Source(translate(messages.LAST_LOGIN), owner[0], owner[2], owner[1]) if owner else None
+    if owner is None:
+        return None
+    return Source(translate(messages.LAST_LOGIN), owner.url, owner.region, owner.username, project=owner.project)
 
 
 def _without_deadline(read: Callable[[], str]) -> Callable[[], str]:

@@ -56,6 +56,7 @@ def add_account_flags(group: argparse._ArgumentGroup) -> None:
 
     add("--url", "URL", messages.URL_FLAG, type=_url)
     add("--region", "URL", messages.REGION_FLAG)
+    add("--project", "NAME", messages.PROJECT_FLAG)
     add("--username", "NAME", messages.USERNAME_FLAG)
     add("--password-file", "FILE", messages.PASSWORD_FILE_FLAG, type=Path)
     add("--ca-file", "FILE", messages.CA_FILE_FLAG, type=Path)

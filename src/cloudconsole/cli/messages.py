@@ -58,6 +58,11 @@ REGION_FLAG: Final = Text(
     "console offers only one",
     "登录所用的认证地址（或设置 CLOUDCONSOLE_REGION 或 OS_AUTH_URL）；控制台只提供一个时可省略",
 )
+PROJECT_FLAG: Final = Text(
+    "name or ID of the OpenStack project (or set CLOUDCONSOLE_PROJECT, OS_PROJECT_ID or OS_PROJECT_NAME; default: the "
+    "user's)",
+    "OpenStack 项目的名称或 ID（或设置 CLOUDCONSOLE_PROJECT、OS_PROJECT_ID 或 OS_PROJECT_NAME；默认为用户的项目）",
+)
 USERNAME_FLAG: Final = Text(
     "username (or set CLOUDCONSOLE_USERNAME or OS_USERNAME)",
     "用户名（或设置 CLOUDCONSOLE_USERNAME 或 OS_USERNAME）",
@@ -152,6 +157,7 @@ PROFILE_COLUMNS: Final = {
     "url": Text("URL", "地址"),
     "username": Text("username", "用户名"),
     "region": Text("region", "区域"),
+    "project": Text("project", "项目"),
 }
 
 # Invalid input

@@ -18,7 +18,7 @@ from cloudconsole.cli.paths import PREFIX, profiles_file
 from cloudconsole.cli.profile_edits import add_profile, remove_profile, set_default
 
 _VERBS: Final = ("list", "show", "use", "add", "remove")
-_ACCOUNT: Final = ("url", "region", "username", "password_file", "ca_file")
+_ACCOUNT: Final = ("url", "region", "project", "username", "password_file", "ca_file")
 
 
 def add_arguments(parser: Parser) -> None:

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -25,8 +25,14 @@ _MAX_SESSIONS: Final = 50
 """The oldest are dropped first."""
 _GROUP_AND_OTHERS: Final = 0o077
 
-Owner = tuple[str, str, str | None]
-"""Base URL, username and region of a session."""
+
+class Owner(NamedTuple):
+    """Whose session it is."""
+
+    url: str
+    username: str
+    region: str | None
+    project: str | None = None
 
 
 class SavedSessions(msgspec.Struct, frozen=True):
@@ -38,10 +44,10 @@ class SavedSessions(msgspec.Struct, frozen=True):
     """CA file that this login used."""
 
     def ca_file_for(self, url: str) -> Path | None:
-        return Path(self.ca_file) if self.ca_file and self.last_login and self.last_login[0] == url else None
+        return Path(self.ca_file) if self.ca_file and self.last_login and self.last_login.url == url else None
 
-    def find(self, url: str, username: str | None, region: str | None) -> Session | None:
-        return next((each for each in self.sessions if owner(each) == (url, username, region)), None)
+    def find(self, url: str, username: str | None, region: str | None, project: str | None = None) -> Session | None:
+        return next((each for each in self.sessions if owner(each) == (url, username, region, project)), None)
 
 
 def load_sessions(file: Path) -> SavedSessions:
@@ -70,7 +76,7 @@ def delete_session(file: Path, session: Session) -> None:
 
 
 def owner(session: Session) -> Owner:
-    return session.base_url, session.username, session.region
+    return Owner(session.base_url, session.username, session.region, session.project)
 
 
 @contextmanager
@@ -131,7 +137,7 @@ def _read(file: Path, directory: int) -> SavedSessions:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return SavedSessions()
     is_usable = (
-        saved.last_login is not None and _is_normalised(saved.last_login[0]) and "\0" not in (saved.ca_file or "")
+        saved.last_login is not None and _is_normalised(saved.last_login.url) and "\0" not in (saved.ca_file or "")
     )
     login = (saved.last_login, saved.ca_file) if is_usable else ()
     return SavedSessions(tuple(filter(_is_sendable, saved.sessions)), *login)

@@ -63,6 +63,7 @@ class AsyncConsole:
         base_url: str,
         *,
         region: str | None = None,
+        project: str | None = None,
         username: str | None = None,
         password: Password | None = None,
         session: Session | None = None,
@@ -80,12 +81,12 @@ class AsyncConsole:
         """`timeout` limits one request, `deadline` a call including login and retries, both in seconds.
 
         `retries` limits the repeated requests of a call; by default only the deadline does. `headers` are sent with
-        every request. `region` is optional if the console offers exactly one. `session` resumes a saved session, so
-        that no login is needed until it ends. `language` selects the language of messages, "en" or "zh". `transport`
-        replaces the HTTP transport. `on_request` and `on_response` are called before and after each request, in the
-        event loop.
+        every request. `region` is optional if the console offers exactly one. `project` is the name or the ID of an
+        OpenStack project; by default it is the user's. `session` resumes a saved session, so that no login is needed
+        until it ends. `language` selects the language of messages, "en" or "zh". `transport` replaces the HTTP
+        transport. `on_request` and `on_response` are called before and after each request, in the event loop.
         """
-        credentials = make_credentials(base_url, region, username, password, session)
+        credentials = make_credentials(base_url, region, project, username, password, session)
         options = CallOptions(
             timeout=timeout,
             deadline=deadline,

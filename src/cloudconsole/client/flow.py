@@ -65,7 +65,11 @@ class ProtocolFlow:
         if not (self._current and has_cookie and credentials.username):
             return None
         return Session(
-            base_url=credentials.base_url, username=credentials.username, region=credentials.region, cookies=cookies
+            base_url=credentials.base_url,
+            username=credentials.username,
+            region=credentials.region,
+            project=credentials.project,
+            cookies=cookies,
         )
 
     def remember(self, about: About) -> None:
@@ -161,6 +165,7 @@ class ProtocolFlow:
             "username": username,
             "region": region or _only_region(about),
             "password": self._password(retry_policy),
+            **({"project": self._credentials.project} if self._credentials.project else {}),
         }
         self._sender.note_password(fields["password"])
         body = urlencode(fields).encode()

@@ -30,6 +30,8 @@ class Session(Struct, frozen=True, kw_only=True):
     username: str
     region: str | None
     """None if none was given because the console offers exactly one."""
+    project: str | None = None
+    """The project that was given at login."""
     cookies: tuple[SavedCookie, ...]
 
 
@@ -41,20 +43,26 @@ Password = str | Callable[[], str]
 class Credentials:
     base_url: str
     region: str | None
+    project: str | None
     username: str | None
     password: Password | None = field(repr=False)
 
 
 def make_credentials(
-    base_url: str, region: str | None, username: str | None, password: Password | None, session: Session | None
+    base_url: str,
+    region: str | None,
+    project: str | None,
+    username: str | None,
+    password: Password | None,
+    session: Session | None,
 ) -> Credentials:
     url = normalise_base_url(base_url)
-    for name, text in (("region", region), ("username", username), ("password", password)):
+    for name, text in (("region", region), ("project", project), ("username", username), ("password", password)):
         if isinstance(text, str) and not is_utf8_encodable(text):
             raise ValueError(f"the {name} cannot be encoded as UTF-8")
     if session is None:
-        return Credentials(url, region, username, password)
-    given = (url, region or session.region, username or session.username)
-    if given != (session.base_url, session.region, session.username):
-        raise ValueError("the session belongs to another console, region or user: omit it and log in")
+        return Credentials(url, region, project, username, password)
+    given = (url, region or session.region, project or session.project, username or session.username)
+    if given != (session.base_url, session.region, session.project, session.username):
+        raise ValueError("the session belongs to another console, region, project or user: omit it and log in")
     return Credentials(*given, password)

@@ -30,7 +30,8 @@ def _log_in(call: "ConsoleSession") -> None:
     call.save_session(is_login=True)
     output.print_line(translate(messages.LOGGED_IN, username=call.username, url=call.url))
     default = default_account(call.session) if call.session else None
-    if default and (default.url, default.username, default.region) != (call.url, call.username, call.region):
+    account = call.url, call.username, call.region, call.project
+    if default and (default.url, default.username, default.region, default.project) != account:
         stdout.flush()
         places = ", ".join(dict.fromkeys(default.source_names.values()))
         print_error(

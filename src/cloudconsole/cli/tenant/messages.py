@@ -235,6 +235,7 @@ ADDRESS: Final = Text("URL", "地址")
 CA_FILE: Final = Text("CA file", "CA 证书文件")
 USERNAME: Final = Text("username", "用户名")
 REGION: Final = Text("region", "区域")
+PROJECT: Final = Text("project", "项目")
 DISCOVERED: Final = Text("the console", "控制台")
 SESSION: Final = Text("session", "会话")
 STATES: Final = {

@@ -72,6 +72,7 @@ def _print(call: "ConsoleSession", state: str, region: "Fact | None" = None) -> 
         Fact("url", messages.ADDRESS, call.url, source_names["url"]),
         Fact("username", messages.USERNAME, call.username, source_names.get("username", "")),
         region or Fact("region", messages.REGION, call.region, source_names.get("region", "")),
+        Fact("project", messages.PROJECT, call.project, source_names.get("project", "")),
         Fact("ca_file", messages.CA_FILE, str(call.ca_file) if call.ca_file else None, ""),
         Fact("session", messages.SESSION, state, ""),
     ]
