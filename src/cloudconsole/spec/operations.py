@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import (
@@ -55,22 +55,28 @@ class LoginForm(Struct, frozen=True, kw_only=True):
         str,
         field_doc("The URL of an identity endpoint, one of those listed by `GET /api/`.", minLength=1),
     ]
-    user_domain: Annotated[
-        str,
-        field_doc(
-            "For users of OpenStack: the name of the user's domain, one that the operator admits; by default the "
-            "endpoint's own. Other accounts ignore it.",
-            maxLength=64,
-        ),
-    ] = ""
-    project: Annotated[
-        str,
-        field_doc(
-            "For users of OpenStack: the ID or the name of the project to use; by default the user's default project, "
-            "or the only one. Other accounts ignore it.",
-            maxLength=64,
-        ),
-    ] = ""
+    user_domain: (
+        Annotated[
+            str,
+            field_doc(
+                "For users of OpenStack: the name of the user's domain, one that the operator admits; by default the "
+                "endpoint's own. Other accounts ignore it.",
+                maxLength=64,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    project: (
+        Annotated[
+            str,
+            field_doc(
+                "For users of OpenStack: the ID or the name of the project to use; by default the user's default "
+                "project, or the only one. Other accounts ignore it.",
+                maxLength=64,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 COMMON_ERRORS: Errors = (InvalidHost, InternalError, Unavailable)
