@@ -89,7 +89,7 @@ class TenantFactory:
     def user(self, *projects: Any, name: str | None = None, domain_id: str = "default", default: Any = None) -> User:
         """Create a user who is a member of these projects."""
         name = name or unique_name("user")
-        password = f"{name}-password"
+        password = unique_name("password")
         options = {"default_project_id": default.id} if default else {}
         created = self.admin.identity.create_user(name=name, password=password, domain_id=domain_id, **options)
         self._users.append(created)
